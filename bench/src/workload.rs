@@ -1,0 +1,257 @@
+//! The list of workloads: what each is called, how large it is and how it is reported.
+
+use crate::stats::Better;
+
+/// One workload. Each is described once, in [`Workload::facts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    SpawnExternal,
+    SpawnInternal,
+    SpawnDetached,
+    YieldMany,
+    PingPongPairs,
+    PingPongOne,
+    ChainedSpawn,
+    ForkJoinTasks,
+    RemoteWake,
+    StealLatency,
+    Idle,
+    Memory,
+    FetchAdd,
+    CompareExchange,
+    CacheLine,
+    FutexWake,
+    Malloc,
+    InstantNow,
+}
+
+/// What the size of a workload counts, and so how `--scale` changes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Size {
+    /// Proportional to the work.
+    Count(u64),
+    /// The argument of fib: the work grows by the golden ratio with each step.
+    Fib(u64),
+}
+
+/// What is known about a workload without running it.
+pub struct Facts {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub better: Better,
+    pub about: &'static str,
+    size: Size,
+    /// Fewer workers than this make no sense.
+    pub least_workers: usize,
+    /// A workload that is long and hardly varies needs fewer rounds.
+    pub most_rounds: usize,
+}
+
+/// The prefix of the physical limits, and the name that selects them all.
+const LIMITS: &str = "limits";
+
+impl Workload {
+    pub const ALL: [Workload; 18] = [
+        Workload::SpawnExternal,
+        Workload::SpawnInternal,
+        Workload::SpawnDetached,
+        Workload::YieldMany,
+        Workload::PingPongPairs,
+        Workload::PingPongOne,
+        Workload::ChainedSpawn,
+        Workload::ForkJoinTasks,
+        Workload::RemoteWake,
+        Workload::StealLatency,
+        Workload::Idle,
+        Workload::Memory,
+        Workload::FetchAdd,
+        Workload::CompareExchange,
+        Workload::CacheLine,
+        Workload::FutexWake,
+        Workload::Malloc,
+        Workload::InstantNow,
+    ];
+
+    pub fn facts(self) -> Facts {
+        use Workload::*;
+        let facts = |name, unit, size, about| Facts {
+            name,
+            unit,
+            better: Better::Lower,
+            about,
+            size,
+            least_workers: 1,
+            most_rounds: usize::MAX,
+        };
+        let count = Size::Count;
+        match self {
+            SpawnExternal => facts(
+                "spawn_external",
+                "ns/task",
+                count(100_000),
+                "spawns from block_on on the main thread, all joined",
+            ),
+            SpawnInternal => facts(
+                "spawn_internal",
+                "ns/task",
+                count(100_000),
+                "the same from a task on a worker",
+            ),
+            SpawnDetached => facts(
+                "spawn_detached",
+                "ns/task",
+                count(100_000),
+                "detached spawns from a worker; the last one wakes the spawner",
+            ),
+            YieldMany => facts(
+                "yield_many",
+                "ns/yield",
+                count(1_000),
+                "tasks that yield 1,000 times each",
+            ),
+            PingPongPairs => facts(
+                "ping_pong_pairs",
+                "ns/message",
+                count(1_000),
+                "pairs of tasks, 1,000 round trips each over tokio's mpsc",
+            ),
+            PingPongOne => facts(
+                "ping_pong_one",
+                "ns/message",
+                count(200_000),
+                "round trips of one pair over tokio's mpsc",
+            ),
+            ChainedSpawn => facts(
+                "chained_spawn",
+                "ns/task",
+                count(100_000),
+                "each task spawns the next one and ends",
+            ),
+            ForkJoinTasks => facts(
+                "fork_join_tasks",
+                "ns/task",
+                Size::Fib(25),
+                "fib(n), a spawned task per branch, no cutoff",
+            ),
+            RemoteWake => facts(
+                "remote_wake",
+                "us",
+                count(300),
+                "a plain thread wakes a task while all workers are idle",
+            ),
+            StealLatency => Facts {
+                least_workers: 2,
+                ..facts(
+                    "steal_latency",
+                    "us",
+                    count(150),
+                    "a busy worker spawns a task; until another one runs it",
+                )
+            },
+            Idle => Facts {
+                most_rounds: 3,
+                ..facts(
+                    "idle",
+                    "switches",
+                    count(3_000),
+                    "context switches while nothing happens (size in ms)",
+                )
+            },
+            Memory => Facts {
+                most_rounds: 5,
+                ..facts(
+                    "memory",
+                    "bytes/task",
+                    count(1_000_000),
+                    "growth of the resident set per pending task",
+                )
+            },
+            FetchAdd => facts(
+                "limits/fetch_add",
+                "ns",
+                count(10_000_000),
+                "uncontended fetch_add",
+            ),
+            CompareExchange => facts(
+                "limits/cas",
+                "ns",
+                count(10_000_000),
+                "uncontended compare_exchange",
+            ),
+            CacheLine => facts(
+                "limits/cache_line",
+                "ns",
+                count(500_000),
+                "a cache line to another thread and back",
+            ),
+            FutexWake => facts(
+                "limits/futex_wake",
+                "us",
+                count(300),
+                "futex wake until the thread runs, after 100 us of idleness",
+            ),
+            Malloc => facts(
+                "limits/malloc",
+                "ns",
+                count(5_000_000),
+                "malloc and free of 128 bytes, hot",
+            ),
+            InstantNow => facts("limits/instant", "ns", count(5_000_000), "Instant::now"),
+        }
+    }
+
+    /// The workload of exactly this name.
+    pub fn named(name: &str) -> Option<Workload> {
+        Workload::ALL.into_iter().find(|w| w.facts().name == name)
+    }
+
+    /// The workloads that a name on the command line selects: one, or all `limits`.
+    pub fn selected(name: &str) -> Vec<Workload> {
+        Workload::ALL
+            .into_iter()
+            .filter(|w| w.facts().name == name || (name == LIMITS && w.is_limit()))
+            .collect()
+    }
+
+    /// Whether this measures the machine and no peer.
+    pub fn is_limit(self) -> bool {
+        self.facts().name.strip_prefix(LIMITS).is_some()
+    }
+
+    /// The size at `scale` (1 is the size that is reported).
+    pub fn size(self, scale: f64) -> u64 {
+        match self.facts().size {
+            Size::Count(count) => (count as f64 * scale).round().max(1.0) as u64,
+            Size::Fib(n) => (n as f64 + scale.ln() / GOLDEN_RATIO.ln()).round().max(2.0) as u64,
+        }
+    }
+}
+
+const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_unique_and_finds_its_workload() {
+        for workload in Workload::ALL {
+            assert_eq!(Workload::named(workload.facts().name), Some(workload));
+        }
+    }
+
+    #[test]
+    fn limits_selects_all_of_them() {
+        assert_eq!(Workload::selected("limits").len(), 6);
+        assert_eq!(Workload::selected("idle"), [Workload::Idle]);
+        assert!(Workload::selected("idl").is_empty());
+    }
+
+    #[test]
+    fn a_tenth_of_the_size_is_a_tenth_of_the_work() {
+        assert_eq!(Workload::SpawnExternal.size(0.1), 10_000);
+        assert_eq!(Workload::ForkJoinTasks.size(1.0), 25);
+        assert_eq!(Workload::ForkJoinTasks.size(0.1), 20);
+        assert_eq!(Workload::RemoteWake.size(1e-9), 1);
+    }
+}

@@ -1,0 +1,15 @@
+//! The workloads. Those for async runtimes are written once, over [`AsyncPeer`](crate::peers::AsyncPeer); what a peer
+//! of another kind needs to do the same work is shared from here.
+//!
+//! Every workload checks its own result and panics if it is wrong.
+
+pub mod chain;
+pub mod fork_join;
+pub mod idle;
+pub mod limits;
+pub mod memory;
+pub mod ping_pong;
+pub mod remote_wake;
+pub mod spawn;
+pub mod steal;
+pub mod yielding;

@@ -1,0 +1,179 @@
+//! What this thread is doing: its worker, the task it resumes, that poll's budget.
+//!
+//! Saved and restored around every turn of a task, nested ones included (a local set inside a
+//! task). The accessors are never inlined into code that could switch stacks between two reads.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use crate::local::LocalShared;
+use crate::sched::worker::Worker;
+use crate::task::{Header, TaskRef};
+use crate::tuning::BUDGET_PER_POLL;
+
+struct Context {
+    worker: Cell<*const Worker>,
+    local: Cell<*const LocalShared>,
+    task: Cell<*const Header>,
+    budget: Cell<u8>,
+    woke_itself: Cell<bool>,
+}
+
+impl Context {
+    const fn new() -> Context {
+        Context {
+            worker: Cell::new(std::ptr::null()),
+            local: Cell::new(std::ptr::null()),
+            task: Cell::new(std::ptr::null()),
+            budget: Cell::new(0),
+            woke_itself: Cell::new(false),
+        }
+    }
+}
+
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+std::thread_local! {
+    static CONTEXT: Context = const { Context::new() };
+}
+#[cfg(any(windlass_loom, windlass_shuttle))]
+crate::sync::thread_local! {
+    static CONTEXT: Context = Context::new();
+}
+
+/// What one task's turn hid, to be restored at its end.
+#[must_use]
+pub(crate) struct Turn {
+    task: *const Header,
+    budget: u8,
+    woke_itself: bool,
+}
+
+/// This thread resumes `task` from now on.
+#[inline]
+pub(crate) fn begin_turn(task: NonNull<Header>) -> Turn {
+    CONTEXT.with(|c| Turn {
+        task: c.task.replace(task.as_ptr()),
+        budget: c.budget.replace(BUDGET_PER_POLL),
+        woke_itself: c.woke_itself.replace(false),
+    })
+}
+
+impl Turn {
+    /// The turn is over. True: the task woke itself meanwhile.
+    #[inline]
+    pub(crate) fn end(self) -> bool {
+        CONTEXT.with(|c| {
+            c.task.set(self.task);
+            c.budget.set(self.budget);
+            c.woke_itself.replace(self.woke_itself)
+        })
+    }
+}
+
+/// True (and noted for the end of the turn) if `task` is what this thread resumes.
+#[inline]
+pub(crate) fn self_wake(task: NonNull<Header>) -> bool {
+    CONTEXT.with(|c| {
+        let own = std::ptr::eq(c.task.get(), task.as_ptr());
+        if own {
+            c.woke_itself.set(true);
+        }
+        own
+    })
+}
+
+/// True inside a task's turn: blocking this thread would block its worker.
+pub fn in_task() -> bool {
+    CONTEXT.with(|c| !c.task.get().is_null())
+}
+
+/// A reference to the task that this thread resumes.
+pub fn current_task() -> Option<TaskRef> {
+    let task = NonNull::new(CONTEXT.with(|c| c.task.get()).cast_mut())?;
+    // SAFETY: rule 1: its entry is being run by this thread and keeps it alive.
+    Some(unsafe { TaskRef::retain(task) })
+}
+
+/// Calls `f` with this thread's worker, if it is one.
+#[inline]
+pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    let worker = CONTEXT.with(|c| c.worker.get());
+    // SAFETY: `enter_worker` keeps the worker alive and in place while it is set, on this thread
+    // only.
+    f(unsafe { worker.as_ref() })
+}
+
+/// Sets this thread's worker for the duration of `f`.
+pub(crate) fn enter_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
+    CONTEXT.with(|c| c.worker.set(worker));
+    let result = f();
+    CONTEXT.with(|c| c.worker.set(std::ptr::null()));
+    result
+}
+
+/// The local set that this thread is running.
+pub(crate) fn local() -> *const LocalShared {
+    CONTEXT.with(|c| c.local.get())
+}
+
+/// Sets the local set that this thread is running; gives the one before.
+pub(crate) fn set_local(local: *const LocalShared) -> *const LocalShared {
+    CONTEXT.with(|c| c.local.replace(local))
+}
+
+/// What became of a wish to spend budget.
+pub(crate) enum Spend {
+    Unlimited,
+    Spent,
+    Exhausted,
+}
+
+#[inline]
+pub(crate) fn spend_budget() -> Spend {
+    CONTEXT.with(|c| {
+        if c.task.get().is_null() {
+            return Spend::Unlimited;
+        }
+        match c.budget.get().checked_sub(1) {
+            Some(left) => {
+                c.budget.set(left);
+                Spend::Spent
+            }
+            None => {
+                with_worker(|worker| {
+                    if let Some(worker) = worker {
+                        worker.budget_exhausted();
+                    }
+                });
+                Spend::Exhausted
+            }
+        }
+    })
+}
+
+pub(crate) fn refund_budget() {
+    CONTEXT.with(|c| c.budget.set(c.budget.get().saturating_add(1)));
+}
+
+pub(crate) fn budget() -> Option<u8> {
+    CONTEXT.with(|c| (!c.task.get().is_null()).then(|| c.budget.get()))
+}
+
+/// Forgets the task for the duration of `f`: `f` is the root of something of its own.
+pub fn outside_task<R>(f: impl FnOnce() -> R) -> R {
+    let hidden = CONTEXT.with(|c| Turn {
+        task: c.task.replace(std::ptr::null()),
+        budget: c.budget.get(),
+        woke_itself: c.woke_itself.replace(false),
+    });
+    struct Restore(Option<Turn>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            if let Some(turn) = self.0.take() {
+                turn.end();
+            }
+        }
+    }
+    let _restore = Restore(Some(hidden));
+    f()
+}

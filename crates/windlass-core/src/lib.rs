@@ -1,0 +1,36 @@
+//! The engine of Windlass: one work-stealing scheduler under five front ends.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | task | the one schedulable thing: header, state word, vtable, body, join cell |
+//! | worker | an OS thread that runs the tasks of one pool |
+//! | pool | workers with their queues and idle set |
+//! | class | runtime priority: high, normal, low, background |
+//! | driver | where a parked worker sleeps |
+//!
+//! This crate knows no future runtime, no I/O and no time beyond a monotonic clock. Applications
+//! use the `windlass` crate; this one is for front ends.
+//!
+//! ```
+//! use windlass_core::sched::pool::{Config, Hooks, Pool};
+//! use windlass_core::task::{FutureBody, Options};
+//!
+//! let pool = Pool::start(Config { workers: 2, ..Config::default() }, Hooks::default(), None)?;
+//! let answer = pool.spawn(FutureBody(async { 6 * 7 }), Options::here());
+//! assert_eq!(windlass_core::block_on(answer).unwrap(), 42);
+//! assert!(pool.shutdown(None).stuck.is_empty());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+pub mod context;
+pub mod local;
+pub mod observe;
+pub mod queue;
+pub mod sched;
+pub mod sync;
+pub mod task;
+pub mod tuning;
+mod wait;
+
+pub use wait::block_on;

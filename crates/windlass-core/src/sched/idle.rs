@@ -1,0 +1,136 @@
+//! Who sleeps, who searches, and who is told. The protocol and its proof are in SLEEP.md.
+
+use crate::sync::Padded;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+const SEARCHING_ONE: u64 = 1;
+const UNPARKED_ONE: u64 = 1 << 32;
+
+/// The idle set of a pool.
+#[derive(Debug)]
+pub struct Idle {
+    /// `{ unparked: u32, searching: u32 }`
+    counts: Padded<AtomicU64>,
+    /// One bit per worker: set while it is parked and unclaimed.
+    parked: Box<[Padded<AtomicU64>]>,
+    /// The worker that sleeps in the driver, plus one.
+    in_driver: AtomicUsize,
+    workers: usize,
+}
+
+/// A moment's copy of the counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Workers that look for work.
+    pub searching: usize,
+    /// Workers that are awake.
+    pub unparked: usize,
+}
+
+fn unpack(counts: u64) -> Counts {
+    Counts { searching: counts as u32 as usize, unparked: (counts >> 32) as usize }
+}
+
+impl Idle {
+    /// All `workers` are awake, none searches.
+    pub fn new(workers: usize) -> Idle {
+        Idle {
+            counts: Padded(AtomicU64::new(workers as u64 * UNPARKED_ONE)),
+            parked: (0..workers.div_ceil(64)).map(|_| Padded(AtomicU64::new(0))).collect(),
+            in_driver: AtomicUsize::new(0),
+            workers,
+        }
+    }
+
+    /// The counts now.
+    pub fn counts(&self) -> Counts {
+        unpack(self.counts.load(Ordering::Relaxed))
+    }
+
+    /// After a push: claims a sleeper, unless somebody searches already or all are awake. The
+    /// caller posts the claimed worker's token.
+    #[inline]
+    pub fn announce(&self) -> Option<usize> {
+        // Pairs with the fence in `publish`: either we see the sleeper's bit and counts, or it
+        // sees what was pushed.
+        fence(Ordering::SeqCst);
+        let now = self.counts();
+        if now.searching > 0 || now.unparked >= self.workers {
+            return None;
+        }
+        self.claim()
+    }
+
+    /// Claims the lowest sleeper, the driver's last.
+    #[cold]
+    pub fn claim(&self) -> Option<usize> {
+        let in_driver = self.in_driver.load(Ordering::Relaxed);
+        for (index, word) in self.parked.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != 0 {
+                let bit = bits & bits.wrapping_neg();
+                let worker = index * 64 + bit.trailing_zeros() as usize;
+                bits &= !bit;
+                if worker + 1 != in_driver && self.claim_worker(worker) {
+                    return Some(worker);
+                }
+            }
+        }
+        let worker = in_driver.checked_sub(1)?;
+        self.claim_worker(worker).then_some(worker)
+    }
+
+    /// Claims one particular sleeper. True: the caller posts its token.
+    pub fn claim_worker(&self, worker: usize) -> bool {
+        if !self.clear(worker) {
+            return false;
+        }
+        // Before the token, so that the woken worker finds itself counted.
+        self.counts.fetch_add(UNPARKED_ONE + SEARCHING_ONE, Ordering::AcqRel);
+        true
+    }
+
+    fn clear(&self, worker: usize) -> bool {
+        let bit = 1 << (worker % 64);
+        // AcqRel, and the result is checked: exactly one party gets the bit.
+        self.parked[worker / 64].fetch_and(!bit, Ordering::AcqRel) & bit != 0
+    }
+
+    /// The worker is about to sleep: after this it looks at every source once more.
+    pub fn publish(&self, worker: usize, was_searching: bool) {
+        let bit = 1 << (worker % 64);
+        self.parked[worker / 64].fetch_or(bit, Ordering::AcqRel);
+        let leaving = UNPARKED_ONE + if was_searching { SEARCHING_ONE } else { 0 };
+        self.counts.fetch_sub(leaving, Ordering::AcqRel);
+        // Pairs with the fence in `announce`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The worker found something after `publish`, or woke by itself. True: it is awake and counts
+    /// as searching. False: somebody has claimed it, and the token is on its way; wait for it.
+    #[must_use]
+    pub fn withdraw(&self, worker: usize) -> bool {
+        // What the claimer added is what we add here, so both ways end in the same counts.
+        self.claim_worker(worker)
+    }
+
+    /// Notes which worker sleeps in the driver, so that it is claimed last.
+    pub fn set_in_driver(&self, worker: Option<usize>) {
+        self.in_driver.store(worker.map_or(0, |worker| worker + 1), Ordering::Relaxed);
+    }
+
+    /// Lets an awake worker search, if fewer than half do.
+    pub fn try_search(&self) -> bool {
+        if 2 * self.counts().searching >= self.workers {
+            return false;
+        }
+        self.counts.fetch_add(SEARCHING_ONE, Ordering::AcqRel);
+        true
+    }
+
+    /// A searcher found work. True: it was the last one, and tells another.
+    #[must_use]
+    pub fn end_search(&self) -> bool {
+        unpack(self.counts.fetch_sub(SEARCHING_ONE, Ordering::AcqRel)).searching == 1
+    }
+}

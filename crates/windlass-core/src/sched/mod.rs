@@ -1,0 +1,10 @@
+//! The scheduler: a pool of workers, who sleeps and who is told, and how it all ends.
+
+pub mod driver;
+mod idle;
+pub mod pool;
+pub(crate) mod stop;
+mod watchdog;
+pub(crate) mod worker;
+
+pub use idle::{Counts, Idle};

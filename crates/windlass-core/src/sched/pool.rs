@@ -1,0 +1,760 @@
+//! The pool: workers with their queues and idle set; one engine instance.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::io;
+use std::sync::{OnceLock, Weak};
+use std::time::Duration;
+
+use crate::context;
+use crate::observe::{
+    Counters, Event, PoolSnapshot, Pulse, Recorder, Recording, Stall, StuckWorker, WorkerSnapshot,
+    WorkerState,
+};
+use crate::queue::{Batch, Classes, Closed, Injector, Linked, Ring, Slot};
+use crate::sched::driver::Driver;
+use crate::sched::idle::Idle;
+use crate::sched::stop::{Phase, Stop};
+use crate::sched::watchdog::{self, Watchdog};
+use crate::sched::worker::Worker;
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Arc, Mutex, Padded, Parker, Wakeup, clock, entropy, thread};
+use crate::task::state::Home;
+use crate::task::{
+    Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache,
+};
+use crate::tuning;
+
+/// Called with a worker's index when its thread starts or ends.
+pub type ThreadHook = Arc<dyn Fn(usize) + Send + Sync>;
+/// Called by the watchdog when a worker has been in one poll for too long.
+pub type StallHook = Arc<dyn Fn(&Stall) + Send + Sync>;
+
+/// How long a search goes on before the worker sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spin {
+    /// Rounds that only pause the core.
+    pub tight: u32,
+    /// Rounds after which the search ends; those past `tight` give the core away.
+    pub yields: u32,
+}
+
+impl Default for Spin {
+    fn default() -> Self {
+        Spin { tight: tuning::SPIN_TIGHT, yields: tuning::SPIN_YIELD }
+    }
+}
+
+/// What a pool is made from. The runtime's builder validates it.
+#[derive(Clone)]
+pub struct Config {
+    /// Worker threads, at least 1 and at most 65,535.
+    pub workers: usize,
+    /// Whether workers steal from each other.
+    pub stealing: bool,
+    /// Victims probed per search round.
+    pub victims: usize,
+    /// Tasks the injector holds before `try_spawn` is refused.
+    pub injector_capacity: usize,
+    /// Prefix of the thread names.
+    pub name: String,
+    /// Stack size of the worker threads; 0 for the platform's default.
+    pub stack_size: usize,
+    /// How long a search goes on.
+    pub spin: Spin,
+    /// Seeds the victim selection.
+    pub seed: u64,
+    /// What the flight recorder records.
+    pub recording: Recording,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            workers: 1,
+            stealing: true,
+            victims: tuning::VICTIMS_PER_SEARCH,
+            injector_capacity: tuning::INJECTOR_CAPACITY,
+            name: "windlass".into(),
+            stack_size: 0,
+            spin: Spin::default(),
+            seed: entropy(),
+            recording: Recording::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("workers", &self.workers).field("name", &self.name).finish()
+    }
+}
+
+/// What the pool's threads call; kept by the threads alone, so that freeing a pool runs no user
+/// code.
+#[derive(Clone, Default)]
+pub struct Hooks {
+    /// Called on each worker thread before it runs anything.
+    pub on_start: Option<ThreadHook>,
+    /// Called on each worker thread after it ran everything.
+    pub on_stop: Option<ThreadHook>,
+    /// Called by the watchdog.
+    pub on_stall: Option<StallHook>,
+    /// When a poll counts as stalled; none: stalls are not looked for.
+    pub stall_threshold: Option<Duration>,
+}
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooks").field("stall_threshold", &self.stall_threshold).finish_non_exhaustive()
+    }
+}
+
+/// The half of a worker that others may touch.
+pub(crate) struct Remote {
+    pub(crate) ring: Ring<Header>,
+    pub(crate) slot: Slot<Header>,
+    pub(crate) parker: Padded<Parker>,
+    pub(crate) counters: Padded<Counters>,
+    pub(crate) pulse: Padded<Pulse>,
+    pub(crate) recorder: Recorder,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) interval: AtomicU32,
+    /// A thief took something since this worker last asked.
+    pub(crate) robbed: AtomicBool,
+    /// The longest poll the watchdog saw.
+    pub(crate) stalled_ns: AtomicU64,
+}
+
+impl Remote {
+    fn new() -> Remote {
+        Remote {
+            ring: Ring::new(),
+            slot: Slot::default(),
+            parker: Padded(Parker::new()),
+            counters: Padded::default(),
+            pulse: Padded::default(),
+            recorder: Recorder::default(),
+            registry: Registry::new(),
+            interval: AtomicU32::new(0),
+            robbed: AtomicBool::new(false),
+            stalled_ns: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Linked for Header {
+    fn link(&self) -> &AtomicPtr<Header> {
+        &self.link
+    }
+}
+
+/// Workers, queues and idle set.
+pub struct Pool {
+    pub(crate) config: Config,
+    pub(crate) remotes: Box<[Remote]>,
+    pub(crate) injector: Injector<Header>,
+    // Read by every worker before every poll and written rarely: on lines of their own.
+    pub(crate) classes: Padded<Classes>,
+    pub(crate) stop: Padded<Stop>,
+    pub(crate) idle: Idle,
+    pub(crate) watchdog: Watchdog,
+    /// The clock as of somebody's last look.
+    pub(crate) coarse: Padded<AtomicU64>,
+    recording: AtomicU8,
+    outside: Padded<Outside>,
+    driver: Option<Arc<dyn Driver>>,
+    driver_taken: AtomicBool,
+    threads: Mutex<Threads>,
+    /// What the runtime above wants to find again from a worker.
+    attachment: OnceLock<Weak<dyn Any + Send + Sync>>,
+}
+
+/// Numbers that threads outside the pool write.
+#[derive(Debug, Default)]
+struct Outside {
+    ids: AtomicU64,
+    submitted: AtomicU64,
+    refused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    workers: Vec<Option<thread::JoinHandle<()>>>,
+    watchdog: Option<thread::JoinHandle<()>>,
+}
+
+/// `try_spawn` did not take the task.
+pub enum TrySpawnError<B> {
+    /// The injector is at its capacity.
+    Full(B),
+    /// The pool is stopping.
+    Stopping(B),
+}
+
+impl<B> std::fmt::Debug for TrySpawnError<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TrySpawnError::Full(_) => "Full",
+            TrySpawnError::Stopping(_) => "Stopping",
+        })
+    }
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct StopReport {
+    /// Workers that were still inside a poll at the deadline; their threads are detached.
+    pub stuck: Vec<StuckWorker>,
+    /// Tasks that were suspended and could not be dropped, because no worker was left to do it.
+    pub leaked_tasks: usize,
+}
+
+impl Pool {
+    /// Starts the workers. If a thread cannot be started, those that were are stopped again.
+    pub fn start(
+        config: Config,
+        hooks: Hooks,
+        driver: Option<Arc<dyn Driver>>,
+    ) -> io::Result<Arc<Pool>> {
+        let workers = config.workers;
+        let pool = Arc::new(Pool {
+            remotes: (0..workers).map(|_| Remote::new()).collect(),
+            injector: Injector::default(),
+            classes: Padded::default(),
+            stop: Padded(Stop::new(workers)),
+            idle: Idle::new(workers),
+            watchdog: Watchdog::default(),
+            coarse: Padded(AtomicU64::new(clock::now())),
+            recording: AtomicU8::new(config.recording as u8),
+            outside: Padded::default(),
+            driver,
+            driver_taken: AtomicBool::new(false),
+            threads: Mutex::new(Threads::default()),
+            attachment: OnceLock::new(),
+            config,
+        });
+        for index in 0..workers {
+            if let Err(error) = pool.start_worker(index, &hooks) {
+                for missing in index..workers {
+                    // A worker that never was has nothing to do.
+                    pool.stop.drained(missing);
+                }
+                pool.shutdown(None);
+                return Err(error);
+            }
+        }
+        if cfg!(not(any(windlass_loom, windlass_shuttle))) {
+            match watchdog::start(pool.clone(), hooks.stall_threshold, hooks.on_stall) {
+                Ok(thread) => pool.threads.lock().watchdog = Some(thread),
+                Err(error) => {
+                    pool.shutdown(None);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(pool)
+    }
+
+    fn start_worker(self: &Arc<Pool>, index: usize, hooks: &Hooks) -> io::Result<()> {
+        let (pool, hooks) = (self.clone(), hooks.clone());
+        let name = format!("{}-{index}", self.config.name);
+        let thread = thread::spawn(name, self.config.stack_size, move || {
+            call_hook(&hooks.on_start, index);
+            let worker = Worker::new(pool, index);
+            context::enter_worker(&worker, || worker.run());
+            call_hook(&hooks.on_stop, index);
+        })?;
+        self.threads.lock().workers.push(Some(thread));
+        Ok(())
+    }
+
+    /// Leaves something for [`attachment`](Pool::attachment) to find; once. Held weakly, so that
+    /// freeing the pool frees nothing of its owner's.
+    pub fn attach(&self, attachment: Weak<dyn Any + Send + Sync>) {
+        let _ = self.attachment.set(attachment);
+    }
+
+    /// What was attached, while it is alive.
+    pub fn attachment(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.attachment.get()?.upgrade()
+    }
+
+    /// Workers.
+    pub fn workers(&self) -> usize {
+        self.remotes.len()
+    }
+
+    // ---- spawning -------------------------------------------------------------------------
+
+    /// Starts a task. Never refused while the pool runs; once it is stopping the task is dropped
+    /// and its handle resolves with `Cancelled`.
+    #[inline]
+    pub fn spawn<B>(&self, body: B, options: Options) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        context::with_worker(|worker| match worker {
+            Some(worker) if std::ptr::eq(&raw const *worker.pool, self) => {
+                let (entry, handle) = self.make(body, || worker.next_id(), options);
+                if self.stop.is_stopping() {
+                    entry.refuse();
+                } else {
+                    worker.spawn(entry);
+                }
+                handle
+            }
+            _ => {
+                self.outside.submitted.fetch_add(1, Ordering::Relaxed);
+                let (entry, handle) = self.make(body, || self.next_id(), options);
+                if self.stop.is_stopping() {
+                    entry.refuse();
+                } else {
+                    self.inject(entry);
+                }
+                handle
+            }
+        })
+    }
+
+    /// Starts a task unless the injector is full or the pool is stopping; hands the body back then.
+    pub fn try_spawn<B>(
+        &self,
+        body: B,
+        options: Options,
+    ) -> Result<JoinHandle<B::Output>, TrySpawnError<B>>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        if self.stop.is_stopping() {
+            return Err(TrySpawnError::Stopping(body));
+        }
+        if self.injector.len() >= self.config.injector_capacity {
+            self.outside.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(TrySpawnError::Full(body));
+        }
+        Ok(self.spawn(body, options))
+    }
+
+    #[inline]
+    fn make<B>(
+        &self,
+        body: B,
+        id: impl FnOnce() -> TaskId,
+        options: Options,
+    ) -> (Entry, JoinHandle<B::Output>)
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        let home = std::ptr::from_ref(self).cast();
+        let entry = crate::task::allocate(body, Home::Pool, home, id, options, true);
+        // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
+        let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
+        (entry, handle)
+    }
+
+    fn next_id(&self) -> TaskId {
+        TaskId::numbered(u16::MAX, self.outside.ids.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    // ---- waking ---------------------------------------------------------------------------
+
+    /// Queues a task that was just moved from IDLE to HELD: on this thread's worker if it is one
+    /// of the task's own pool, through the injector otherwise.
+    ///
+    /// # Safety
+    /// Rule 6: `pool` is the task's pool and `entry` has not been queued yet.
+    #[inline]
+    pub(crate) unsafe fn submit_woken(pool: *const Pool, entry: Entry) {
+        context::with_worker(|worker| match worker {
+            Some(worker) if std::ptr::eq(&raw const *worker.pool, pool) => worker.wake(entry),
+            // SAFETY: passed on.
+            _ => unsafe { submit_from_outside(pool, entry) },
+        });
+    }
+
+    /// Queues a task for any worker.
+    pub(crate) fn inject(&self, entry: Entry) {
+        let class = entry.header().state().class();
+        let pushed = match class {
+            Class::Normal => {
+                // SAFETY: rule 1: the entry is ours to queue and keeps the task alive.
+                let pushed = unsafe { self.injector.push(entry.into_raw()) };
+                // SAFETY: rule 1: a closed queue gives the entry back.
+                pushed.map_err(|Closed(item)| unsafe { Entry::from_raw(item) })
+            }
+            _ => self.classes.push(class, entry, self.coarse.load(Ordering::Relaxed)),
+        };
+        match pushed {
+            Ok(()) => self.announce(),
+            // The pool is gone; so is the task.
+            Err(entry) => entry.refuse(),
+        }
+    }
+
+    pub(crate) fn inject_batch(&self, batch: Batch<Header>) {
+        if let Err(Closed(batch)) = self.injector.push_batch(batch) {
+            // Only a worker that was stuck past the deadline comes here.
+            batch.for_each(|item| {
+                // SAFETY: rule 1: a closed queue gives the entries back.
+                unsafe { Entry::from_raw(item) }.refuse();
+            });
+        }
+    }
+
+    /// Tells a sleeper, if there is one and nobody searches.
+    #[inline]
+    pub(crate) fn announce(&self) {
+        if let Some(worker) = self.idle.announce() {
+            self.unpark(worker);
+        }
+    }
+
+    /// Posts the token of a claimed worker.
+    pub(crate) fn unpark(&self, worker: usize) {
+        if self.remotes[worker].parker.unpark() == Wakeup::Elsewhere
+            && let Some(driver) = &self.driver
+        {
+            driver.ring();
+        }
+    }
+
+    fn unpark_all(&self) {
+        // Pairs with the fence in `Idle::publish`: a worker that is not seen parked sees the
+        // phase that was set before.
+        crate::sync::atomic::fence(Ordering::SeqCst);
+        for worker in 0..self.remotes.len() {
+            if self.idle.claim_worker(worker) {
+                self.unpark(worker);
+            }
+        }
+    }
+
+    /// Whether `worker` would find anything in any source.
+    pub(crate) fn has_work(&self, worker: usize) -> bool {
+        if !self.injector.is_empty() || self.classes.any() {
+            return true;
+        }
+        if !self.config.stealing {
+            let own = &self.remotes[worker];
+            return !own.ring.is_empty() || !own.slot.is_empty();
+        }
+        self.remotes.iter().any(|remote| !remote.ring.is_empty() || !remote.slot.is_empty())
+    }
+
+    // ---- the driver's seat ----------------------------------------------------------------
+
+    /// Sleeps in the driver if its seat is free. False: sleep elsewhere. Afterwards the worker is
+    /// awake and counted.
+    pub(crate) fn sleep_in_driver(&self, worker: usize) -> bool {
+        let Some(driver) = &self.driver else { return false };
+        if self.driver_taken.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        let parker = &self.remotes[worker].parker;
+        self.idle.set_in_driver(Some(worker));
+        if parker.sleep_elsewhere() {
+            driver.sleep();
+            parker.back_from_elsewhere();
+        }
+        self.idle.set_in_driver(None);
+        self.driver_taken.store(false, Ordering::Release);
+        if !self.idle.withdraw(worker) {
+            // Claimed: the token is there or on its way.
+            parker.park();
+        }
+        // The seat is empty now: whoever sleeps on a futex takes it after finding nothing.
+        if self.has_work(worker) {
+            let now = self.idle.counts();
+            if now.searching <= 1
+                && let Some(successor) = self.idle.claim()
+            {
+                self.unpark(successor);
+            }
+        }
+        true
+    }
+
+    /// A busy worker's look into the driver.
+    pub(crate) fn poll_driver(&self, most: usize) {
+        let Some(driver) = &self.driver else { return };
+        if !self.driver_taken.swap(true, Ordering::Acquire) {
+            driver.poll(most);
+            self.driver_taken.store(false, Ordering::Release);
+        }
+    }
+
+    // ---- ending ---------------------------------------------------------------------------
+
+    /// True from the start of the shutdown on.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_stopping()
+    }
+
+    /// True on one of this pool's workers.
+    pub fn is_current(&self) -> bool {
+        context::with_worker(|worker| {
+            worker.is_some_and(|worker| std::ptr::eq(&raw const *worker.pool, self))
+        })
+    }
+
+    /// Cancels and drops every task and joins the threads. Shielded sections may run on until
+    /// `limit`; then they are dropped too, and threads that are still inside a poll after a grace
+    /// of a tenth of the limit (10 ms to 1 s) are detached and named.
+    ///
+    /// Must not be called on one of the pool's own workers, which would wait for itself.
+    pub fn shutdown(&self, limit: Option<Duration>) -> StopReport {
+        let mut report = StopReport::default();
+        if !self.stop.advance(Phase::Stopping) {
+            return report;
+        }
+        self.unpark_all();
+        let deadline = limit.map(|limit| after(clock::now(), limit));
+        let nothing_left = || {
+            self.remotes.iter().all(|remote| remote.registry.is_empty())
+                && self.injector.close_if_empty()
+                && self.classes.close_if_empty()
+        };
+        let mut finished = self.stop.wait(deadline, nothing_left);
+        if !finished {
+            let grace = (limit.unwrap_or_default() / 10)
+                .clamp(Duration::from_millis(10), Duration::from_secs(1));
+            self.stop.advance(Phase::Forced);
+            self.unpark_all();
+            self.force();
+            finished = self.stop.wait(Some(after(clock::now(), grace)), nothing_left);
+        }
+        if !finished {
+            for worker in self.stop.shut_gates() {
+                report.stuck.push(self.describe_stuck(worker));
+            }
+            report.leaked_tasks = self.remotes.iter().map(|remote| remote.registry.len()).sum();
+        }
+        self.stop.advance(Phase::Exiting);
+        self.unpark_all();
+        self.join_threads(&report);
+        report
+    }
+
+    /// Also reaches the shards of workers that cannot do it themselves.
+    fn force(&self) {
+        for remote in &self.remotes {
+            remote.registry.walk(|task| {
+                task.cancel_by_force();
+                true
+            });
+        }
+    }
+
+    fn describe_stuck(&self, worker: usize) -> StuckWorker {
+        let beat = self.remotes[worker].pulse.read();
+        StuckWorker { worker, task: beat.id, name: beat.name, location: beat.location }
+    }
+
+    fn join_threads(&self, report: &StopReport) {
+        self.watchdog.stop();
+        let mut threads = std::mem::take(&mut *self.threads.lock());
+        for (index, thread) in threads.workers.iter_mut().enumerate() {
+            let Some(thread) = thread.take() else { continue };
+            if report.stuck.iter().all(|stuck| stuck.worker != index) {
+                // A worker catches the panics of its tasks; its own would have aborted.
+                let _ = thread.join();
+            }
+        }
+        if let Some(watchdog) = threads.watchdog {
+            let _ = watchdog.join();
+        }
+    }
+
+    // ---- looking inside -------------------------------------------------------------------
+
+    /// What the flight recorders record from now on (each worker notices within a tick).
+    pub fn set_recording(&self, recording: Recording) {
+        self.recording.store(recording as u8, Ordering::Relaxed);
+    }
+
+    /// What the flight recorders record.
+    pub fn recording(&self) -> Recording {
+        Recording::from_u8(self.recording.load(Ordering::Relaxed))
+    }
+
+    /// The events that the flight recorders still hold, oldest first.
+    pub fn events(&self) -> Vec<Event> {
+        let mut events: Vec<Event> = self.watchdog.slow_polls().1;
+        for (index, remote) in self.remotes.iter().enumerate() {
+            events.extend(remote.recorder.read(index));
+        }
+        events.sort_by_key(|event| event.at);
+        events
+    }
+
+    /// Polls that the watchdog found to be slow.
+    pub fn slow_polls(&self) -> u64 {
+        self.watchdog.slow_polls().0
+    }
+
+    /// References to suspended tasks, `most` at most: for dumps.
+    pub fn suspended(&self, most: usize) -> Vec<crate::task::TaskRef> {
+        let mut tasks = Vec::new();
+        for remote in &self.remotes {
+            if tasks.len() < most {
+                remote.registry.walk(|task| {
+                    tasks.push(task);
+                    tasks.len() < most
+                });
+            }
+        }
+        tasks
+    }
+
+    /// Everything the pool counts, as plain data. Blocks nobody.
+    pub fn snapshot(&self) -> PoolSnapshot {
+        let counts = self.idle.counts();
+        PoolSnapshot {
+            workers: (0..self.remotes.len()).map(|index| self.worker_snapshot(index)).collect(),
+            injector_len: self.injector.len(),
+            inject_queue_overflows: self.outside.refused.load(Ordering::Relaxed),
+            tasks_submitted_outside: self.outside.submitted.load(Ordering::Relaxed),
+            class_len: [Class::High, Class::Low, Class::Background]
+                .map(|class| self.classes.len(class)),
+            searching: counts.searching,
+            unparked: counts.unparked,
+            suspended_tasks: self.remotes.iter().map(|remote| remote.registry.len()).sum(),
+            block_depot_bytes: block_cache().depot_bytes,
+        }
+    }
+
+    fn worker_snapshot(&self, index: usize) -> WorkerSnapshot {
+        let remote = &self.remotes[index];
+        let beat = remote.pulse.read();
+        let counters = &remote.counters;
+        let longest = counters.longest_ns.get().max(remote.stalled_ns.load(Ordering::Relaxed));
+        let mean = counters.run_ns.get().checked_div(counters.run_polls.get()).unwrap_or(0);
+        WorkerSnapshot {
+            index,
+            state: match (beat.busy, beat.parked) {
+                (_, true) => WorkerState::Parked,
+                (true, false) => WorkerState::Running,
+                (false, false) => WorkerState::Searching,
+            },
+            ring_len: remote.ring.len(),
+            slot_full: !remote.slot.is_empty(),
+            task: beat.id,
+            task_location: beat.location,
+            task_name: beat.name,
+            tasks_submitted: counters.submitted.get(),
+            tasks_completed: counters.completed.get(),
+            polls: beat.polls,
+            steal_attempts: counters.steals_tried.get(),
+            steal_successes: counters.steals_made.get(),
+            tasks_stolen: counters.tasks_stolen.get(),
+            slot_polls: counters.slot_polls.get(),
+            overflows: counters.overflows.get(),
+            park_events: counters.parks.get(),
+            unpark_events: counters.unparks.get(),
+            searches: counters.searches.get(),
+            budget_exhaustions: counters.budget_exhaustions.get(),
+            aging_interventions: counters.aged.get(),
+            panics: counters.panics.get(),
+            cancels: counters.cancels.get(),
+            max_run: Duration::from_nanos(longest),
+            avg_run: Duration::from_nanos(mean),
+            injector_interval: remote.interval.load(Ordering::Relaxed),
+            events_recorded: remote.recorder.recorded(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let rings: Vec<usize> = self.remotes.iter().map(|remote| remote.ring.len()).collect();
+        f.debug_struct("Pool")
+            .field("name", &self.config.name)
+            .field("rings", &rings)
+            .field("injector", &self.injector.len())
+            .field("idle", &self.idle.counts())
+            .field("phase", &self.stop.phase())
+            .finish()
+    }
+}
+
+fn after(now: u64, limit: Duration) -> u64 {
+    now.saturating_add(limit.as_nanos().min(u64::MAX as u128) as u64)
+}
+
+fn call_hook(hook: &Option<ThreadHook>, index: usize) {
+    if let Some(hook) = hook {
+        // A panicking hook must not take the worker's tasks with it.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(index)));
+    }
+}
+
+// ---- waking from outside ------------------------------------------------------------------
+
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+std::thread_local! {
+    /// The pool this thread woke last. It keeps the pool's memory (not its threads) alive, so that
+    /// a wake may still look for sleepers after its push, when the task may already be complete
+    /// and the pool shut down. One clone per change of pool, not two shared counts per wake.
+    static LAST_POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+}
+#[cfg(any(windlass_loom, windlass_shuttle))]
+crate::sync::thread_local! {
+    static LAST_POOL: RefCell<Option<Arc<Pool>>> = RefCell::new(None);
+}
+
+/// # Safety
+/// Rule 6: `pool` is the task's pool and `entry` has not been queued yet.
+#[cold]
+unsafe fn submit_from_outside(pool: *const Pool, entry: Entry) {
+    let mut entry = Some(entry);
+    let _ = LAST_POOL.try_with(|last| {
+        // Freeing a pool wakes nobody, so this is never entered twice.
+        let mut last = last.borrow_mut();
+        if last.as_ref().is_none_or(|last| !std::ptr::eq(&raw const **last, pool)) {
+            // SAFETY: rule 6: the pool waits for this task.
+            *last = Some(unsafe { retain_pool(pool) });
+        }
+        if let (Some(pool), Some(entry)) = (last.as_ref(), entry.take()) {
+            pool.inject(entry);
+        }
+    });
+    if let Some(entry) = entry {
+        // This thread is ending.
+        // SAFETY: rule 6, as above.
+        unsafe { retain_pool(pool) }.inject(entry);
+    }
+}
+
+/// # Safety
+/// `pool` is alive and was made by `Pool::start`, in an `Arc`.
+unsafe fn retain_pool(pool: *const Pool) -> Arc<Pool> {
+    // SAFETY: says the caller.
+    unsafe {
+        Arc::increment_strong_count(pool);
+        Arc::from_raw(pool)
+    }
+}
+
+/// The pool whose worker this thread is.
+pub fn current() -> Option<Arc<Pool>> {
+    context::with_worker(|worker| worker.map(|worker| worker.pool.clone()))
+}
+
+/// Starts a task on the pool whose worker this thread is; gives the body back elsewhere.
+#[inline]
+pub fn spawn_here<B>(body: B, options: Options) -> Result<JoinHandle<B::Output>, B>
+where
+    B: Body + Send + 'static,
+    B::Output: Send + 'static,
+{
+    context::with_worker(|worker| match worker {
+        Some(worker) => Ok(worker.pool.spawn(body, options)),
+        None => Err(body),
+    })
+}
+

@@ -1,0 +1,194 @@
+//! The watchdog: one thread that feels every worker's pulse, so that no poll has to read a clock.
+//!
+//! It sees two things: a worker that stays in one poll for over a millisecond while others sleep
+//! and work is queued behind it (it then wakes one of them), and a worker that stays in one poll
+//! past the stall threshold (it then reports the task).
+//!
+//! It is the one thread with a timer, and only while something runs. When no worker has run
+//! anything for a while its period doubles, and then it sleeps until a worker wakes: the flag
+//! `asleep` and the workers' pulses are ordered by a fence on each side, as in SLEEP.md.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::observe::{Event, EventKind, Stall};
+use crate::sched::pool::{Pool, StallHook};
+use crate::sync::atomic::{AtomicBool, Ordering, fence};
+use crate::sync::{Arc, Condvar, Mutex, clock, thread};
+use crate::tuning::{RECORDER_EVENTS, STRANDED_NS, WATCHDOG_WIND_DOWN_NS};
+
+#[derive(Debug, Default)]
+pub(crate) struct Watchdog {
+    asleep: AtomicBool,
+    state: Mutex<State>,
+    told: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stop: bool,
+    awake: bool,
+    slow: VecDeque<Event>,
+    slow_polls: u64,
+}
+
+/// What the watchdog remembers of one worker.
+#[derive(Clone, Default)]
+struct Seen {
+    polls: u64,
+    since: u64,
+    reported: bool,
+}
+
+impl Watchdog {
+    /// A worker woke up.
+    pub(crate) fn worker_awake(&self) {
+        // Pairs with the fence in `doze`: it sees this worker awake, or we see it asleep.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) {
+            self.tell(|state| state.awake = true);
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.tell(|state| state.stop = true);
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock());
+        self.told.notify_one();
+    }
+
+    /// Slow polls seen, newest last, bounded.
+    pub(crate) fn slow_polls(&self) -> (u64, Vec<Event>) {
+        let state = self.state.lock();
+        (state.slow_polls, state.slow.iter().copied().collect())
+    }
+
+    fn note_slow(&self, event: Event) {
+        let mut state = self.state.lock();
+        state.slow_polls += 1;
+        if state.slow.len() == RECORDER_EVENTS {
+            state.slow.pop_front();
+        }
+        state.slow.push_back(event);
+    }
+
+    /// Waits for `period`. True: stop.
+    fn wait(&self, period: u64) -> bool {
+        let state = self.state.lock();
+        if state.stop {
+            return true;
+        }
+        // A timed wait: this is the clock that everybody else does without.
+        self.told.wait_for(state, Duration::from_nanos(period)).0.stop
+    }
+
+    /// Sleeps without a timer until a worker wakes. True: stop.
+    fn doze(&self, pool: &Pool) -> bool {
+        self.asleep.store(true, Ordering::Relaxed);
+        // Pairs with the fence in `worker_awake`.
+        fence(Ordering::SeqCst);
+        let mut state = self.state.lock();
+        if pool.idle.counts().unparked == 0 {
+            while !state.stop && !state.awake {
+                state = self.told.wait(state);
+            }
+        }
+        state.awake = false;
+        self.asleep.store(false, Ordering::Relaxed);
+        state.stop
+    }
+}
+
+/// Starts the watchdog's thread.
+pub(crate) fn start(
+    pool: Arc<Pool>,
+    threshold: Option<Duration>,
+    hook: Option<StallHook>,
+) -> std::io::Result<thread::JoinHandle<()>> {
+    let name = format!("{}-watchdog", pool.config.name);
+    thread::spawn(name, 0, move || watch(&pool, threshold, hook))
+}
+
+fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
+    let threshold = threshold.map(|threshold| threshold.as_nanos() as u64);
+    let mut seen = vec![Seen::default(); pool.remotes.len()];
+    let mut quiet = STRANDED_NS;
+    loop {
+        let sleepers = pool.idle.counts().unparked < pool.remotes.len();
+        // With everybody awake there is nobody to tell, and only stalls are looked for.
+        let busy_period = if sleepers {
+            STRANDED_NS
+        } else {
+            threshold.map_or(10 * STRANDED_NS, |t| (t / 4).clamp(STRANDED_NS, 10 * STRANDED_NS))
+        };
+        if pool.watchdog.wait(busy_period.max(quiet)) {
+            return;
+        }
+        let now = clock::now();
+        pool.coarse.store(now, Ordering::Relaxed);
+        let mut active = false;
+        for index in 0..seen.len() {
+            active |= look(pool, index, now, &mut seen[index], threshold, hook.as_ref());
+        }
+        quiet = if active { 0 } else { (quiet * 2).max(STRANDED_NS) };
+        if quiet > WATCHDOG_WIND_DOWN_NS {
+            if pool.watchdog.doze(pool) {
+                return;
+            }
+            quiet = 0;
+        }
+    }
+}
+
+/// Feels one worker's pulse. True: it has done something since the last look.
+fn look(
+    pool: &Pool,
+    index: usize,
+    now: u64,
+    seen: &mut Seen,
+    threshold: Option<u64>,
+    hook: Option<&StallHook>,
+) -> bool {
+    let remote = &pool.remotes[index];
+    let polls = remote.pulse.polls();
+    if polls != seen.polls || !remote.pulse.is_busy() {
+        let moved = polls != seen.polls;
+        *seen = Seen { polls, since: now, reported: false };
+        return moved;
+    }
+    let stuck = now.saturating_sub(seen.since);
+    let queued_behind = remote.ring.len() + usize::from(!remote.slot.is_empty());
+    if stuck >= STRANDED_NS && queued_behind > 0 {
+        pool.announce();
+    }
+    if let Some(threshold) = threshold
+        && stuck >= threshold
+    {
+        remote.stalled_ns.fetch_max(stuck, Ordering::Relaxed);
+        if !seen.reported {
+            seen.reported = true;
+            report(pool, index, stuck, queued_behind, hook);
+        }
+    }
+    true
+}
+
+fn report(pool: &Pool, worker: usize, stuck: u64, queued_behind: usize, hook: Option<&StallHook>) {
+    let beat = pool.remotes[worker].pulse.read();
+    let at = clock::now();
+    pool.watchdog.note_slow(Event { kind: EventKind::SlowPoll, at, worker, argument: beat.id });
+    let stall = Stall {
+        worker,
+        duration: Duration::from_nanos(stuck),
+        task: beat.id,
+        name: beat.name,
+        location: beat.location,
+        queued_behind,
+    };
+    if let Some(hook) = hook {
+        // A panicking hook must not end the watch.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&stall)));
+    }
+}

@@ -1,0 +1,634 @@
+//! A worker: an OS thread that runs the tasks of one pool.
+//!
+//! Designs that were rejected, and why:
+//!
+//! - *A private buffer for batches from the injector* (the base text): nobody can steal from it, so
+//!   a long task at its head strands the rest. Batches go straight into the ring.
+//! - *Popping several tasks from the own ring per exchange*: the same objection.
+//! - *A `transitioning_to_park` flag*: only the owner fills its slot and ring, and it parks only
+//!   when both are empty, so there is nothing to guard.
+//! - *A park timeout*: it hides lost wake-ups. See SLEEP.md for why there are none.
+//! - *Waking a sleeper for every spawn*: 7 us each. A searcher is enough, and it wakes the next one
+//!   itself when it finds that there is more.
+//! - *Measuring every poll*: two clock reads cost more than the poll. Time is read once per check.
+
+use std::cell::{Cell, RefCell};
+
+use crate::observe::EventKind;
+use crate::sched::pool::{Pool, Remote};
+use crate::sched::stop::Phase;
+use crate::sync::atomic::{Ordering, fence};
+use crate::sync::{Arc, XorShift, clock, hint, thread};
+use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId};
+use crate::tuning::{
+    BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
+    INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
+    MAX_IO_COMPLETIONS, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES, TARGET_LATENCY_NS,
+};
+
+/// The thread's own half of a worker. The half others may touch is its [`Remote`].
+pub(crate) struct Worker {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) index: usize,
+    shard: Shard,
+    rng: RefCell<XorShift>,
+    searching: Cell<bool>,
+    phase: Cell<Phase>,
+    slot_run: Cell<u32>,
+    high_run: Cell<u32>,
+    numbered: Cell<u64>,
+    spawned: Cell<u64>,
+    woken: Cell<u64>,
+    sample_mask: Cell<u64>,
+    pace: Pace,
+    lone: LoneGate,
+}
+
+/// When to look at the clock, the injector and the driver.
+struct Pace {
+    /// Polls until the next check.
+    countdown: Cell<u32>,
+    /// Polls in the batch that is being measured, when `countdown` reaches 0.
+    batch: Cell<u32>,
+    batch_began: Cell<u64>,
+    since_injector: Cell<u32>,
+    poll_ns: Cell<u64>,
+    interval: Cell<u32>,
+}
+
+/// Holds back calls for help with a single task, after calls that were wasted.
+struct LoneGate {
+    step: Cell<u64>,
+    until: Cell<u64>,
+    skip: Cell<u32>,
+}
+
+impl Worker {
+    pub(crate) fn new(pool: Arc<Pool>, index: usize) -> Worker {
+        let seed = pool.config.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let shard = pool.remotes[index].registry.owner();
+        let interval = interval_for(INITIAL_POLL_NS);
+        Worker {
+            shard,
+            rng: RefCell::new(XorShift::new(seed)),
+            searching: Cell::new(false),
+            phase: Cell::new(Phase::Running),
+            slot_run: Cell::new(0),
+            high_run: Cell::new(0),
+            numbered: Cell::new(0),
+            spawned: Cell::new(0),
+            woken: Cell::new(0),
+            sample_mask: Cell::new(pool.recording().mask()),
+            pace: Pace {
+                countdown: Cell::new(interval),
+                batch: Cell::new(interval),
+                batch_began: Cell::new(clock::now()),
+                since_injector: Cell::new(0),
+                poll_ns: Cell::new(INITIAL_POLL_NS),
+                interval: Cell::new(interval),
+            },
+            lone: LoneGate { step: Cell::new(0), until: Cell::new(0), skip: Cell::new(0) },
+            index,
+            pool,
+        }
+    }
+
+    #[inline(always)]
+    fn remote(&self) -> &Remote {
+        &self.pool.remotes[self.index]
+    }
+
+    /// Runs tasks until the pool exits.
+    pub(crate) fn run(&self) {
+        loop {
+            if self.pool.stop.is_stopping() && !self.stopping() {
+                return;
+            }
+            match self.find() {
+                Some(entry) => self.turn(entry),
+                None => self.park(),
+            }
+        }
+    }
+
+    /// The next task, in order of preference.
+    #[inline]
+    fn find(&self) -> Option<Entry> {
+        self.take_due()
+            .or_else(|| self.take_local())
+            .or_else(|| self.take_injected())
+            .or_else(|| self.search())
+    }
+
+    /// Gives one task its turn.
+    #[inline]
+    fn turn(&self, entry: Entry) {
+        let remote = self.remote();
+        if self.phase.get() != Phase::Running {
+            self.cancel_before_turn(&entry);
+        }
+        let polls = remote.pulse.begin(entry.header());
+        let ran = if polls & self.sample_mask.get() == 0 {
+            self.run_observed(entry)
+        } else {
+            entry.run(self)
+        };
+        match ran {
+            Ran::Idle => {}
+            Ran::Complete => remote.counters.completed.one(),
+            Ran::Again(entry) => self.push_tail(entry),
+        }
+    }
+
+    /// As `run`, but timed and recorded.
+    #[cold]
+    fn run_observed(&self, entry: Entry) -> Ran {
+        let id = entry.header().id().get();
+        let began = clock::now();
+        self.remote().recorder.record_at(EventKind::Poll, id, began);
+        let ran = entry.run(self);
+        if self.sample_mask.get() != 0 {
+            self.remote().counters.longest_ns.raise_to(clock::now() - began);
+        }
+        ran
+    }
+
+    // ---- where tasks come from ------------------------------------------------------------
+
+    /// What comes before local work: the high class, and at its interval the injector.
+    #[inline]
+    fn take_due(&self) -> Option<Entry> {
+        if self.pool.classes.any()
+            && let Some(entry) = self.take_high()
+        {
+            return Some(entry);
+        }
+        let left = self.pace.countdown.get() - 1;
+        self.pace.countdown.set(left);
+        if left == 0 { self.check() } else { None }
+    }
+
+    #[cold]
+    fn take_high(&self) -> Option<Entry> {
+        if self.high_run.get() >= HIGH_PICKS_IN_A_ROW {
+            self.high_run.set(0);
+            return None;
+        }
+        let entry = self.pool.classes.pop(Class::High);
+        self.high_run.set(if entry.is_some() { self.high_run.get() + 1 } else { 0 });
+        entry
+    }
+
+    /// Between batches of polls: measure, keep the house, and look at what would starve.
+    #[cold]
+    fn check(&self) -> Option<Entry> {
+        let now = clock::now();
+        let polls = self.pace.batch.get();
+        self.measure(now, polls);
+        self.pool.coarse.store(now, Ordering::Relaxed);
+        self.sample_mask.set(self.pool.recording().mask());
+        let since = self.pace.since_injector.get() + polls;
+        self.pace.since_injector.set(since);
+        if let Some(entry) = self.pool.classes.pop_aged(now) {
+            self.remote().counters.aged.one();
+            return Some(entry);
+        }
+        if since < self.pace.interval.get() {
+            return None;
+        }
+        self.pace.since_injector.set(0);
+        self.pool.poll_driver(MAX_IO_COMPLETIONS);
+        self.take_injected()
+    }
+
+    /// Takes a batch's time into the running mean and starts the next batch.
+    fn measure(&self, now: u64, polls: u32) {
+        let elapsed = now.saturating_sub(self.pace.batch_began.get());
+        let counters = &self.remote().counters;
+        counters.run_ns.add(elapsed);
+        counters.run_polls.add(polls as u64);
+        if polls == 1 {
+            counters.longest_ns.raise_to(elapsed);
+        }
+        let sample = elapsed / polls.max(1) as u64;
+        let mean = (self.pace.poll_ns.get() * (EWMA_DIVISOR - 1) + sample) / EWMA_DIVISOR;
+        self.pace.poll_ns.set(mean);
+        self.pace.interval.set(interval_for(mean));
+        self.remote().interval.store(self.pace.interval.get(), Ordering::Relaxed);
+        self.begin_batch(now);
+    }
+
+    fn begin_batch(&self, now: u64) {
+        let batch = self.pace.interval.get().min(POLLS_PER_TICK);
+        self.pace.batch.set(batch);
+        self.pace.countdown.set(batch);
+        self.pace.batch_began.set(now);
+    }
+
+    /// The slot, three times in a row at most, then the ring.
+    #[inline]
+    fn take_local(&self) -> Option<Entry> {
+        let remote = self.remote();
+        if self.slot_run.get() < SLOT_POLLS {
+            if let Some(item) = remote.slot.take() {
+                return Some(self.from_slot(item));
+            }
+            return self.take_ring();
+        }
+        self.slot_run.set(0);
+        self.take_ring().or_else(|| remote.slot.take().map(|item| self.from_slot(item)))
+    }
+
+    #[inline]
+    fn from_slot(&self, item: std::ptr::NonNull<Header>) -> Entry {
+        self.slot_run.set(self.slot_run.get() + 1);
+        self.remote().counters.slot_polls.one();
+        // SAFETY: rule 1: the queue owned the entry and has handed it over.
+        unsafe { Entry::from_raw(item) }
+    }
+
+    #[inline]
+    fn take_ring(&self) -> Option<Entry> {
+        let item = self.remote().ring.pop()?;
+        self.slot_run.set(0);
+        // SAFETY: rule 1: the queue owned the entry and has handed it over.
+        Some(unsafe { Entry::from_raw(item) })
+    }
+
+    /// A batch from the injector: the first is run, the others go into the ring.
+    #[inline]
+    fn take_injected(&self) -> Option<Entry> {
+        if self.pool.injector.is_empty() {
+            return None;
+        }
+        self.take_batch()
+    }
+
+    fn take_batch(&self) -> Option<Entry> {
+        let ring = &self.remote().ring;
+        let share = self.pool.injector.len() / self.pool.remotes.len();
+        let usual = share.clamp(BATCH_MIN, BATCH_USUAL);
+        let wanted = if share > BATCH_MAX { BATCH_MAX } else { usual };
+        let most = wanted.min(RING_CAPACITY / 2).min(ring.room() + 1);
+        let mut first = None;
+        let home = std::ptr::from_ref(&*self.pool).cast();
+        self.pool.injector.take(most, |item| {
+            // SAFETY: rule 4: the entry has left the queue and is ours.
+            unsafe { item.as_ref() }.set_home(home);
+            if first.is_none() {
+                first = Some(item);
+            } else if ring.push(item).is_err() {
+                unreachable!("room was checked, and only the owner fills the ring");
+            }
+        });
+        // SAFETY: rule 1: the queue owned the entry and has handed it over.
+        first.map(|item| unsafe { Entry::from_raw(item) })
+    }
+
+    /// Looks for work that is not ours, for a while.
+    #[cold]
+    fn search(&self) -> Option<Entry> {
+        let remote = self.remote();
+        remote.pulse.set_busy(false);
+        if !self.searching.get() {
+            if !self.pool.idle.try_search() {
+                return self.take_leftovers().inspect(|_| remote.pulse.set_busy(true));
+            }
+            self.searching.set(true);
+            remote.counters.searches.one();
+        }
+        let spin = &self.pool.config.spin;
+        for round in 0..=spin.yields {
+            let found = self
+                .steal(round == spin.yields)
+                .or_else(|| self.take_injected())
+                .or_else(|| self.take_leftovers());
+            if let Some(entry) = found {
+                self.end_search();
+                remote.pulse.set_busy(true);
+                return Some(entry);
+            }
+            if self.pool.stop.phase() != self.phase.get() {
+                break;
+            }
+            if round < spin.tight {
+                (0..SPIN_PAUSES).for_each(|_| hint::spin_loop());
+            } else {
+                thread::yield_now();
+            }
+        }
+        None
+    }
+
+    /// The last searcher to find work wakes another, if there is more.
+    fn end_search(&self) {
+        self.searching.set(false);
+        if self.pool.idle.end_search() {
+            // Pairs with the fence in `Idle::announce`: a pusher that saw us searching has pushed
+            // before this look.
+            fence(Ordering::SeqCst);
+            if self.pool.has_work(self.index)
+                && let Some(sleeper) = self.pool.idle.claim()
+            {
+                self.pool.unpark(sleeper);
+            }
+        }
+        // What was measured before the search says nothing about what follows.
+        self.begin_batch(clock::now());
+    }
+
+    /// Half of a victim's ring; on the last pass the slots too.
+    fn steal(&self, last: bool) -> Option<Entry> {
+        let workers = self.pool.remotes.len();
+        if !self.pool.config.stealing || workers == 1 {
+            return None;
+        }
+        let probes = if last { workers } else { self.pool.config.victims.min(workers) };
+        let start = self.rng.borrow_mut().below(workers);
+        let victims = (0..probes).map(|offset| (start + offset) % workers);
+        let victims = victims.filter(|victim| *victim != self.index);
+        victims.clone().find_map(|victim| self.steal_from_ring(victim)).or_else(|| {
+            if last { victims.clone().find_map(|victim| self.steal_from_slot(victim)) } else { None }
+        })
+    }
+
+    fn steal_from_ring(&self, victim: usize) -> Option<Entry> {
+        let victim = &self.pool.remotes[victim];
+        if victim.ring.is_empty() {
+            return None;
+        }
+        self.remote().counters.steals_tried.one();
+        let (item, count) = victim.ring.steal_into(&self.remote().ring)?;
+        self.stole(victim, count);
+        // SAFETY: rule 1: the queue owned the entry and has handed it over.
+        Some(unsafe { Entry::from_raw(item) })
+    }
+
+    fn steal_from_slot(&self, victim: usize) -> Option<Entry> {
+        let victim = &self.pool.remotes[victim];
+        if victim.slot.is_empty() {
+            return None;
+        }
+        self.remote().counters.steals_tried.one();
+        let item = victim.slot.steal()?;
+        self.stole(victim, 1);
+        // SAFETY: rule 1: the queue owned the entry and has handed it over.
+        Some(unsafe { Entry::from_raw(item) })
+    }
+
+    fn stole(&self, victim: &Remote, count: usize) {
+        let remote = self.remote();
+        remote.counters.steals_made.one();
+        remote.counters.tasks_stolen.add(count as u64);
+        remote.recorder.record(EventKind::Steal, count as u64);
+        victim.robbed.store(true, Ordering::Relaxed);
+    }
+
+    fn take_leftovers(&self) -> Option<Entry> {
+        if !self.pool.classes.any() {
+            return None;
+        }
+        let classes = &self.pool.classes;
+        classes
+            .pop(Class::High)
+            .or_else(|| classes.pop(Class::Low))
+            .or_else(|| classes.pop(Class::Background))
+    }
+
+    // ---- where tasks go -------------------------------------------------------------------
+
+    /// The id of the next task with a name or class that this worker spawns.
+    pub(crate) fn next_id(&self) -> TaskId {
+        let number = self.numbered.get() + 1;
+        self.numbered.set(number);
+        TaskId::numbered(self.index as u16 + 1, number)
+    }
+
+    /// Queues a new task.
+    #[inline]
+    pub(crate) fn spawn(&self, entry: Entry) {
+        let remote = self.remote();
+        let spawned = self.spawned.get() + 1;
+        self.spawned.set(spawned);
+        remote.counters.submitted.one();
+        if spawned & self.sample_mask.get() == 0 {
+            remote.recorder.record(EventKind::Spawn, entry.header().id().get());
+        }
+        let class = entry.header().state().class();
+        if class != Class::Normal {
+            return self.pool.inject(entry);
+        }
+        match remote.slot.put(entry.into_raw()) {
+            None if remote.ring.is_empty() => self.announce_lone(),
+            None => self.announce(),
+            Some(displaced) => {
+                // SAFETY: rule 1: the slot owned the entry and has handed it over.
+                self.push_tail(unsafe { Entry::from_raw(displaced) });
+                self.announce();
+            }
+        }
+    }
+
+    /// Queues a task that was woken on this worker: next, and without telling anybody.
+    #[inline]
+    pub(crate) fn wake(&self, entry: Entry) {
+        let remote = self.remote();
+        let woken = self.woken.get().wrapping_add(1);
+        self.woken.set(woken);
+        if woken & self.sample_mask.get() == 0 {
+            remote.recorder.record(EventKind::Wake, entry.header().id().get());
+        }
+        if entry.header().state().class() != Class::Normal {
+            return self.pool.inject(entry);
+        }
+        if let Some(displaced) = remote.slot.put(entry.into_raw()) {
+            // SAFETY: rule 1: the slot owned the entry and has handed it over.
+            self.push_tail(unsafe { Entry::from_raw(displaced) });
+            self.announce();
+        }
+    }
+
+    /// Queues a task at the ring's tail.
+    #[inline]
+    fn push_tail(&self, entry: Entry) {
+        if entry.header().state().class() != Class::Normal {
+            return self.pool.inject(entry);
+        }
+        if let Err(item) = self.remote().ring.push(entry.into_raw()) {
+            // SAFETY: rule 1: the ring did not take the entry.
+            self.overflow(unsafe { Entry::from_raw(item) });
+        }
+    }
+
+    /// Half the ring and the newcomer move to the injector, as one batch.
+    #[cold]
+    fn overflow(&self, entry: Entry) {
+        let remote = self.remote();
+        let mut batch = remote.ring.take_half().unwrap_or_default();
+        // SAFETY: rule 1: we own the entry and give it to the batch.
+        unsafe { batch.push(entry.into_raw()) };
+        remote.counters.overflows.one();
+        remote.recorder.record(EventKind::Overflow, batch.len() as u64);
+        self.pool.inject_batch(batch);
+    }
+
+    #[inline]
+    fn announce(&self) {
+        if let Some(sleeper) = self.pool.idle.announce() {
+            self.pool.unpark(sleeper);
+        }
+    }
+
+    /// Tells a sleeper about a single task that this worker will probably run itself.
+    #[inline]
+    fn announce_lone(&self) {
+        // No fence: a sleeper that is missed here is missed by the gate's leave.
+        let now = self.pool.idle.counts();
+        if now.searching > 0 || now.unparked >= self.pool.remotes.len() {
+            return;
+        }
+        let skip = self.lone.skip.get();
+        if skip > 0 {
+            self.lone.skip.set(skip - 1);
+            return;
+        }
+        self.announce_lone_gated();
+    }
+
+    #[cold]
+    fn announce_lone_gated(&self) {
+        if self.remote().robbed.swap(false, Ordering::Relaxed) {
+            self.lone.step.set(0);
+        }
+        let now = clock::now();
+        if self.lone.step.get() > 0 && now < self.lone.until.get() {
+            self.lone.skip.set(LONE_NOTIFY_STRIDE);
+            return;
+        }
+        let step = (self.lone.step.get() * 2).clamp(LONE_NOTIFY_MIN_NS, LONE_NOTIFY_MAX_NS);
+        self.lone.step.set(step);
+        self.lone.until.set(now + step);
+        self.announce();
+    }
+
+    // ---- sleeping and ending --------------------------------------------------------------
+
+    /// Sleeps until there is something to do. SLEEP.md has the protocol.
+    #[cold]
+    fn park(&self) {
+        let remote = self.remote();
+        self.pool.idle.publish(self.index, self.searching.replace(false));
+        let phase = self.pool.stop.phase();
+        if self.pool.has_work(self.index) || phase != self.phase.get() {
+            if !self.pool.idle.withdraw(self.index) {
+                // Claimed meanwhile: the token is on its way.
+                remote.parker.park();
+            }
+        } else {
+            if phase != Phase::Running {
+                self.pool.stop.drained(self.index);
+            }
+            self.sleep();
+        }
+        self.searching.set(true);
+        self.pool.watchdog.worker_awake();
+    }
+
+    fn sleep(&self) {
+        let remote = self.remote();
+        remote.counters.parks.one();
+        remote.recorder.record(EventKind::Park, 0);
+        remote.pulse.set_parked(true);
+        if !self.pool.sleep_in_driver(self.index) {
+            remote.parker.park();
+        }
+        remote.pulse.set_parked(false);
+        remote.counters.unparks.one();
+        remote.recorder.record(EventKind::Unpark, 0);
+    }
+
+    /// The pool is ending. False: this worker leaves.
+    #[cold]
+    fn stopping(&self) -> bool {
+        let phase = self.pool.stop.phase();
+        if phase == Phase::Exiting || !self.pool.stop.may_go_on(self.index) {
+            if self.searching.replace(false) {
+                let _ = self.pool.idle.end_search();
+            }
+            return false;
+        }
+        if phase != self.phase.replace(phase) {
+            self.shard.registry().walk(|task| {
+                match phase {
+                    Phase::Forced => task.cancel_by_force(),
+                    _ => task.cancel(),
+                }
+                true
+            });
+        }
+        true
+    }
+
+    /// A task that comes out of a queue while the pool stops is cancelled; a shielded one still
+    /// gets its turn.
+    #[cold]
+    fn cancel_before_turn(&self, entry: &Entry) {
+        let state = &entry.header().state;
+        // HELD by us: both only mark the task.
+        let _ = match self.phase.get() {
+            Phase::Forced => state.cancel_by_force(),
+            _ => state.cancel(),
+        };
+    }
+
+    pub(crate) fn budget_exhausted(&self) {
+        self.remote().counters.budget_exhaustions.one();
+    }
+
+}
+
+impl Scheduler for Worker {
+    fn register(&self, header: &Header) {
+        self.shard.register(header);
+    }
+
+    #[inline]
+    fn is_stopping(&self) -> bool {
+        self.pool.stop.is_stopping()
+    }
+
+    fn ended_early(&self, header: &Header, panicked: bool) {
+        let remote = self.remote();
+        let (counter, kind) = if panicked {
+            (&remote.counters.panics, EventKind::Panic)
+        } else {
+            (&remote.counters.cancels, EventKind::Cancel)
+        };
+        counter.one();
+        remote.recorder.record(kind, header.id().get());
+    }
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+fn interval_for(poll_ns: u64) -> u32 {
+    let interval = TARGET_LATENCY_NS / poll_ns.max(1);
+    interval.clamp(INTERVAL_MIN as u64, INTERVAL_MAX as u64) as u32
+}
+
+#[cfg(all(test, not(any(windlass_loom, windlass_shuttle))))]
+mod tests {
+    use super::interval_for;
+
+    #[test]
+    fn the_injector_interval_follows_the_poll_time() {
+        let cases = [(1_000, 255), (10_000, 100), (50_000, 20), (100_000, 10), (1_000_000, 1), (0, 255)];
+        for (poll_ns, interval) in cases {
+            assert_eq!(interval_for(poll_ns), interval, "{poll_ns} ns a poll");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The shim over loom.
+
+pub use loom::cell::UnsafeCell;
+pub use loom::sync::MutexGuard;
+pub use std::sync::Arc;
+pub use loom::thread_local;
+
+use std::time::Duration;
+
+/// Atomics and fences.
+pub mod atomic {
+    pub use loom::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+/// Hints to the core.
+pub mod hint {
+    /// Lets another thread of the model go on.
+    pub fn spin_loop() {
+        loom::hint::spin_loop();
+    }
+}
+
+/// Threads.
+pub mod thread {
+    pub use loom::thread::{JoinHandle, ThreadId, current, yield_now};
+
+    /// Models do not unwind.
+    pub fn panicking() -> bool {
+        false
+    }
+
+    /// Starts a modelled thread.
+    pub fn spawn<T, F>(_name: String, _stack: usize, f: F) -> std::io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Ok(loom::thread::spawn(f))
+    }
+}
+
+/// A modelled lock.
+#[derive(Debug)]
+pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// Makes a lock around `value`.
+    pub fn new(value: T) -> Self {
+        Mutex(loom::sync::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes the lock if nobody holds it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
+}
+
+/// A modelled condition variable.
+#[derive(Debug, Default)]
+pub struct Condvar(loom::sync::Condvar);
+
+impl Condvar {
+    /// Makes one.
+    pub fn new() -> Self {
+        Condvar(loom::sync::Condvar::new())
+    }
+
+    /// Waits until told.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits until told: time does not pass in a model.
+    pub fn wait_for<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        _limit: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        (self.wait(guard), false)
+    }
+
+    /// Tells one waiter.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Tells all waiters.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}

@@ -1,0 +1,53 @@
+//! Randomness for victim selection.
+
+/// A xorshift64+ generator: cheap, seeded, one per worker, never shared.
+#[derive(Debug, Clone)]
+pub struct XorShift {
+    a: u64,
+    b: u64,
+}
+
+impl XorShift {
+    /// Starts a sequence that depends on `seed` alone.
+    pub fn new(seed: u64) -> Self {
+        // Two rounds of splitmix64, so that neighbouring seeds give unrelated sequences and
+        // neither half is zero at the same time.
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            z ^ (z >> 31)
+        };
+        XorShift { a: next(), b: next() | 1 }
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        let mut x = self.a;
+        let y = self.b;
+        self.a = y;
+        x ^= x << 23;
+        self.b = x ^ y ^ (x >> 17) ^ (y >> 26);
+        self.b.wrapping_add(y)
+    }
+
+    /// A number below `bound`, which must not be 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (((self.next() >> 32) * bound as u64) >> 32) as usize
+    }
+}
+
+/// A seed from the operating system's randomness (fixed under the model checkers).
+pub fn entropy() -> u64 {
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    {
+        use std::hash::{BuildHasher, Hasher};
+        std::collections::hash_map::RandomState::new().build_hasher().finish()
+    }
+    #[cfg(any(windlass_loom, windlass_shuttle))]
+    {
+        0x5EED
+    }
+}

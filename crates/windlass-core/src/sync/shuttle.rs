@@ -1,0 +1,114 @@
+//! The shim over shuttle.
+
+pub use shuttle::sync::MutexGuard;
+pub use std::sync::Arc;
+pub use shuttle::thread_local;
+
+use std::time::Duration;
+
+/// Atomics and fences.
+pub mod atomic {
+    pub use shuttle::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+/// Hints to the core.
+pub mod hint {
+    /// Lets another thread go on.
+    pub fn spin_loop() {
+        shuttle::hint::spin_loop();
+    }
+}
+
+/// Threads.
+pub mod thread {
+    pub use shuttle::thread::{JoinHandle, ThreadId, current, panicking, yield_now};
+
+    /// Starts a thread of the schedule under test.
+    pub fn spawn<T, F>(name: String, _stack: usize, f: F) -> std::io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        shuttle::thread::Builder::new().name(name).spawn(f)
+    }
+}
+
+/// A lock whose hand-over shuttle decides.
+#[derive(Debug, Default)]
+pub struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// Makes a lock around `value`.
+    pub const fn new(value: T) -> Self {
+        Mutex(shuttle::sync::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes the lock if nobody holds it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
+}
+
+/// A condition variable whose order shuttle decides.
+#[derive(Debug, Default)]
+pub struct Condvar(shuttle::sync::Condvar);
+
+impl Condvar {
+    /// Makes one.
+    pub const fn new() -> Self {
+        Condvar(shuttle::sync::Condvar::new())
+    }
+
+    /// Waits until told.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits until told: time does not pass under the checker.
+    pub fn wait_for<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        _limit: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        (self.wait(guard), false)
+    }
+
+    /// Tells one waiter.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Tells all waiters.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// A cell with the interface of loom's.
+#[derive(Debug)]
+pub struct UnsafeCell<T>(#[allow(clippy::disallowed_types)] std::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// Wraps `value`.
+    #[allow(clippy::disallowed_types)]
+    pub const fn new(value: T) -> Self {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Gives shared access; the caller upholds the access protocol of the owner.
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    /// Gives exclusive access; the caller upholds the access protocol of the owner.
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}

@@ -1,0 +1,207 @@
+//! The scheduler's reference to a task, and what it means to run it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use crate::context;
+use crate::task::header::{self, Header, Reason, Resumed};
+use crate::task::registry;
+use crate::task::state::{Completion, Park, Start};
+
+/// The scheduler's reference to a task that is not complete (rule 1).
+///
+/// It has no destructor: an entry is queued, run, or given back to the registry; dropping one
+/// would lose a task.
+#[derive(PartialEq, Eq)]
+#[must_use = "dropping an entry loses the task"]
+pub struct Entry(NonNull<Header>);
+
+// SAFETY: rule 1: an entry is the exclusive right to run the task; pools only accept `Send`
+// bodies, and the entries of local sets do not leave their inbox other than on the home thread
+// (rule 8).
+unsafe impl Send for Entry {}
+
+/// How running an entry ended.
+#[derive(Debug)]
+#[must_use]
+pub enum Ran {
+    /// The task is idle, and somebody else's.
+    Idle,
+    /// The task wants another turn, at the tail.
+    Again(Entry),
+    /// The task is complete.
+    Complete,
+}
+
+/// What running a task needs from whoever runs it.
+pub trait Scheduler {
+    /// Keeps hold of a task that is about to be idle, so that shutdown finds it.
+    fn register(&self, header: &Header);
+
+    /// Whether suspended tasks are to be cancelled instead.
+    fn is_stopping(&self) -> bool;
+
+    /// Told of a panic or a cancellation, for the flight recorder.
+    fn ended_early(&self, _header: &Header, _panicked: bool) {}
+}
+
+impl Entry {
+    /// # Safety
+    /// Rule 1: the caller hands over the task's only entry.
+    #[inline]
+    pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Entry {
+        Entry(header)
+    }
+
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn into_raw(self) -> NonNull<Header> {
+        self.0
+    }
+
+    /// The header.
+    #[inline]
+    pub fn header(&self) -> &Header {
+        // SAFETY: rule 1: the entry keeps the task alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Resumes the body once and files the task accordingly.
+    #[inline]
+    pub fn run(self, scheduler: &impl Scheduler) -> Ran {
+        let header = self.header();
+        if header.state.start() == Start::Cancel {
+            return self.cancel(scheduler);
+        }
+        let turn = context::begin_turn(self.0);
+        // SAFETY: rules 1 and 2: we own the entry and the task is not complete.
+        let resumed = unsafe { (header.vtable.resume)(self.0) };
+        let woke_itself = turn.end();
+        if resumed != Resumed::Pending {
+            if resumed == Resumed::Panicked {
+                scheduler.ended_early(header, true);
+            }
+            self.complete();
+            return Ran::Complete;
+        }
+        if woke_itself {
+            // Still HELD: nothing to tell anybody.
+            return Ran::Again(self);
+        }
+        self.suspend(scheduler)
+    }
+
+    fn suspend(self, scheduler: &impl Scheduler) -> Ran {
+        let header = self.header();
+        if !header.is_registered() {
+            scheduler.register(header);
+        }
+        if scheduler.is_stopping() {
+            // HELD: this marks the task, and nothing is submitted.
+            let _ = header.state.cancel();
+        }
+        match header.state.park() {
+            Park::Idle => Ran::Idle,
+            Park::Requeue => Ran::Again(self),
+            Park::Cancel => self.cancel(scheduler),
+        }
+    }
+
+    /// Drops the body of a cancelled task; its join handle resolves after that.
+    fn cancel(self, scheduler: &impl Scheduler) -> Ran {
+        self.end_early(scheduler, Reason::Cancelled)
+    }
+
+    /// Drops a body whose time to start has passed.
+    pub(crate) fn expire(self, scheduler: &impl Scheduler) {
+        let _ = self.end_early(scheduler, Reason::Expired);
+    }
+
+    fn end_early(self, scheduler: &impl Scheduler, reason: Reason) -> Ran {
+        let header = self.header();
+        scheduler.ended_early(header, false);
+        // The drop may spawn, wake and look at its task like a poll.
+        let turn = context::begin_turn(self.0);
+        // SAFETY: rules 1 and 2: we own the entry and the body is still there.
+        unsafe { (header.vtable.cancel)(self.0, reason) };
+        turn.end();
+        self.complete();
+        Ran::Complete
+    }
+
+    /// Drops a task that no scheduler accepted, where it stands; its join handle resolves.
+    pub(crate) fn refuse(self) {
+        struct Nobody;
+        impl Scheduler for Nobody {
+            fn register(&self, _: &Header) {}
+            fn is_stopping(&self) -> bool {
+                true
+            }
+        }
+        let _ = self.cancel(&Nobody);
+    }
+
+    /// Files the output: to the join handle, to the joiner's waker, or away.
+    #[inline]
+    fn complete(self) {
+        let header = self.header();
+        if header.is_registered() {
+            registry::deregister(header);
+        }
+        match header.state.complete() {
+            Completion::Handed => {}
+            Completion::Alone => self.free_with_output(),
+            Completion::WakeJoiner => self.wake_joiner(),
+            Completion::DropOutput => {
+                // SAFETY: rule 2: nobody wants the output and nobody ever will.
+                unsafe { (header.vtable.drop_output)(self.0) };
+                match header.state.complete_without_output() {
+                    Completion::Alone => self.free_empty(),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn free_with_output(self) {
+        // SAFETY: rule 2: there is no join handle. Rule 7: ours is the last reference.
+        unsafe {
+            (self.header().vtable.drop_output)(self.0);
+            header::free(self.0);
+        }
+    }
+
+    fn free_empty(self) {
+        // SAFETY: rule 7: ours is the last reference, and the output is gone.
+        unsafe { header::free(self.0) };
+    }
+
+    fn wake_joiner(self) {
+        let header = self.header();
+        // A foreign waker may panic; that must not take the worker down.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            header.join_waker.with(|waker| {
+                // SAFETY: rule 3: JOIN_WAKER is set, both sides only read.
+                unsafe { &*waker }.wake_by_ref();
+            });
+        }));
+        if header.state.end_join_wake() {
+            // SAFETY: rule 3: the handle is gone, the waker is ours.
+            let waker = header.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(waker)));
+            // The handle dropped the output too: `forget_join` told it so.
+        }
+        // SAFETY: rule 7: the scheduler's reference, not used again.
+        unsafe { header::release(self.0) };
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Entry({})", self.header().id())
+    }
+}

@@ -1,0 +1,168 @@
+//! Why a task has no output.
+
+use std::any::Any;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::task::header::Header;
+use crate::task::meta::{Name, TaskId};
+
+/// The task ended without an output.
+pub struct JoinError(Box<Inner>);
+
+struct Inner {
+    id: TaskId,
+    name: Option<Name>,
+    kind: Kind,
+}
+
+enum Kind {
+    Cancelled,
+    Expired,
+    Panicked(Payload),
+}
+
+/// What happened to the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JoinErrorKind {
+    /// It was aborted, its group or runtime ended, or it was spawned after shutdown.
+    Cancelled,
+    /// It waited in a blocking queue for longer than its deadline and was not started.
+    Expired,
+    /// It panicked.
+    Panicked,
+}
+
+/// A panic payload: dropped under `catch_unwind`, because its destructor is user code.
+struct Payload(ManuallyDrop<Box<dyn Any + Send>>);
+
+// SAFETY: no shared reference to the payload is ever given out, except for the check of
+// whether it is a string in `message`, and `&'static str` and `String` are `Sync`.
+unsafe impl Sync for Payload {}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        // SAFETY: taken once, in drop.
+        drop_payload(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
+/// Drops a panic payload; a payload that panics when dropped is leaked.
+pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
+
+impl JoinError {
+    fn new(header: &Header, kind: Kind) -> JoinError {
+        let name = header.meta().name().cloned();
+        JoinError(Box::new(Inner { id: header.id(), name, kind }))
+    }
+
+    pub(crate) fn cancelled(header: &Header) -> JoinError {
+        JoinError::new(header, Kind::Cancelled)
+    }
+
+    pub(crate) fn expired(header: &Header) -> JoinError {
+        JoinError::new(header, Kind::Expired)
+    }
+
+    pub(crate) fn panicked(header: &Header, payload: Box<dyn Any + Send>) -> JoinError {
+        JoinError::new(header, Kind::Panicked(Payload(ManuallyDrop::new(payload))))
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> JoinErrorKind {
+        match self.0.kind {
+            Kind::Cancelled => JoinErrorKind::Cancelled,
+            Kind::Expired => JoinErrorKind::Expired,
+            Kind::Panicked(_) => JoinErrorKind::Panicked,
+        }
+    }
+
+    /// True if the task was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.kind() == JoinErrorKind::Cancelled
+    }
+
+    /// True if the task panicked.
+    pub fn is_panic(&self) -> bool {
+        self.kind() == JoinErrorKind::Panicked
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> TaskId {
+        self.0.id
+    }
+
+    /// The task's name.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
+    }
+
+    /// The panic's payload, or the error back if the task did not panic.
+    pub fn into_panic(mut self) -> Result<Box<dyn Any + Send>, JoinError> {
+        match std::mem::replace(&mut self.0.kind, Kind::Cancelled) {
+            Kind::Panicked(payload) => {
+                let mut payload = ManuallyDrop::new(payload);
+                // SAFETY: taken once; the wrapper's drop does not run.
+                Ok(unsafe { ManuallyDrop::take(&mut payload.0) })
+            }
+            kind => {
+                self.0.kind = kind;
+                Err(self)
+            }
+        }
+    }
+
+    /// Goes on panicking here with the task's payload; gives the error back if it did not panic.
+    pub fn resume_panic(self) -> JoinError {
+        match self.into_panic() {
+            Ok(payload) => resume_unwind(payload),
+            Err(error) => error,
+        }
+    }
+
+    /// The panic's message, where it is a string.
+    fn message(&self) -> Option<&str> {
+        let Kind::Panicked(payload) = &self.0.kind else { return None };
+        let payload: &(dyn Any + Send) = &**payload.0;
+        payload
+            .downcast_ref::<&'static str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task {}", self.0.id)?;
+        if let Some(name) = &self.0.name {
+            write!(f, " ({name})")?;
+        }
+        match self.kind() {
+            JoinErrorKind::Cancelled => f.write_str(" was cancelled"),
+            JoinErrorKind::Expired => f.write_str(" waited past its deadline and was not started"),
+            JoinErrorKind::Panicked => match self.message() {
+                Some(message) => write!(f, " panicked: {message}"),
+                None => f.write_str(" panicked"),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinError")
+            .field("id", &self.0.id)
+            .field("name", &self.name())
+            .field("kind", &self.kind())
+            .field("message", &self.message())
+            .finish()
+    }
+}
+
+impl std::error::Error for JoinError {}

@@ -1,0 +1,82 @@
+//! Wakers: handles that ask for one more poll.
+//!
+//! They run no user code, never block and hold no lock while they wake.
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+use crate::context;
+use crate::local::LocalShared;
+use crate::sched::pool::Pool;
+use crate::task::entry::Entry;
+use crate::task::header::{self, Header};
+use crate::task::state::{Home, Wake};
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_by_value, wake_by_ref, drop_waker);
+
+/// The task behind a waker of ours.
+pub(crate) fn task_of(waker: &Waker) -> Option<NonNull<Header>> {
+    std::ptr::eq(waker.vtable(), &VTABLE)
+        .then(|| NonNull::new(waker.data().cast_mut().cast()))
+        .flatten()
+}
+
+/// A waker for the duration of one poll, which holds no reference of its own.
+pub(crate) fn borrowed(header: NonNull<Header>) -> ManuallyDrop<Waker> {
+    let raw = RawWaker::new(header.as_ptr().cast(), &VTABLE);
+    // SAFETY: the vtable keeps the contract of `RawWaker`; the entry that is being resumed keeps
+    // the task alive (rule 1), and the waker is never dropped.
+    ManuallyDrop::new(unsafe { Waker::from_raw(raw) })
+}
+
+/// Asks for one more poll.
+#[inline]
+pub(crate) fn wake(header: NonNull<Header>) {
+    // A task that wakes itself needs no atomic: its worker looks at the flag after the poll.
+    if context::self_wake(header) {
+        return;
+    }
+    // SAFETY: rule 7: the caller's waker holds a reference.
+    if unsafe { header.as_ref() }.state.wake() == Wake::Submit {
+        submit(header);
+    }
+}
+
+/// Queues a task that the caller has just moved from IDLE to HELD.
+#[inline]
+pub(crate) fn submit(header: NonNull<Header>) {
+    // SAFETY: rule 1: moving the task to HELD handed its entry to us.
+    let entry = unsafe { Entry::from_raw(header) };
+    match entry.header().state().home() {
+        // SAFETY: rule 6: the task is HELD by us and not queued yet, so its pool waits for it.
+        Home::Pool => unsafe { Pool::submit_woken(entry.header().home().cast(), entry) },
+        // SAFETY: the same holds for a local set.
+        Home::Local => unsafe { LocalShared::submit(entry.header().home().cast(), entry) },
+        Home::Blocking => unreachable!("a blocking body is HELD from spawn to COMPLETE"),
+    }
+}
+
+unsafe fn clone(data: *const ()) -> RawWaker {
+    // SAFETY: rule 7: `data` came from a waker that is alive.
+    unsafe { (*data.cast::<Header>()).state.retain() };
+    RawWaker::new(data, &VTABLE)
+}
+
+unsafe fn wake_by_value(data: *const ()) {
+    // SAFETY: as above; the waker's reference is given up after the wake.
+    unsafe {
+        wake_by_ref(data);
+        drop_waker(data);
+    }
+}
+
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: wakers are made from non-null headers.
+    wake(unsafe { NonNull::new_unchecked(data.cast_mut().cast()) });
+}
+
+unsafe fn drop_waker(data: *const ()) {
+    // SAFETY: wakers are made from non-null headers and own one reference (rule 7).
+    unsafe { header::release(NonNull::new_unchecked(data.cast_mut().cast())) };
+}

@@ -1,0 +1,94 @@
+//! Every number the scheduler is tuned by, in one place, each with its reason.
+//!
+//! The values are those of the base design unless the comment says that the benchmark changed
+//! them. Under the model checkers the sizes shrink, so that the edges are reached in a few steps.
+
+/// Slots in a worker's ring. A power of two; large enough that a burst of wake-ups stays local,
+/// small enough (2 KiB of pointers) that the ring lives in the first-level cache.
+pub const RING_CAPACITY: usize = if cfg!(windlass_loom) {
+    4
+} else if cfg!(windlass_shuttle) {
+    8
+} else {
+    256
+};
+
+/// Polls between two maintenance passes of a worker (the tick).
+pub const POLLS_PER_TICK: u32 = if cfg!(windlass_shuttle) { 4 } else { 128 };
+
+/// Operations that one single poll may make on always-ready leaves before they report pending.
+pub const BUDGET_PER_POLL: u8 = 128;
+
+/// Consecutive polls from the LIFO slot before the ring has its turn.
+pub const SLOT_POLLS: u32 = 3;
+
+/// Fewest tasks that are worth one lock of the injector's outbox.
+pub const BATCH_MIN: usize = 4;
+/// The usual largest batch out of the injector.
+pub const BATCH_USUAL: usize = 32;
+/// The largest batch, taken only when the fair share exceeds it.
+pub const BATCH_MAX: usize = 64;
+
+/// Tasks the injector holds before `try_spawn` is refused. `spawn` and wakes are never refused.
+pub const INJECTOR_CAPACITY: usize = 65_536;
+
+/// How long a task in the injector may wait while every worker has local work.
+pub const TARGET_LATENCY_NS: u64 = 1_000_000;
+/// Estimate of a poll's length before anything has been measured (interval 20).
+pub const INITIAL_POLL_NS: u64 = 50_000;
+/// Shortest injector interval. The base text's 8 breaks its own 1 ms target for tasks of 1 ms.
+pub const INTERVAL_MIN: u32 = 1;
+/// Longest injector interval.
+pub const INTERVAL_MAX: u32 = 255;
+/// Weight of a new sample in the running mean of poll lengths: 1/10.
+pub const EWMA_DIVISOR: u64 = 10;
+
+/// Rounds of a search that only pause the core for a moment.
+pub const SPIN_TIGHT: u32 = if cfg!(windlass_shuttle) { 1 } else { 4 };
+/// Rounds after which a search ends; those past `SPIN_TIGHT` give the core away.
+pub const SPIN_YIELD: u32 = if cfg!(windlass_shuttle) { 2 } else { 16 };
+/// Pauses inside one tight round. Together the tight rounds last about a microsecond: the cost of
+/// a steal that just missed, not of a wake-up.
+pub const SPIN_PAUSES: u32 = 32;
+
+/// Victims that one search round probes by default; the look before sleeping visits all.
+pub const VICTIMS_PER_SEARCH: usize = 4;
+
+/// I/O events taken by one non-blocking look into the driver.
+pub const MAX_IO_COMPLETIONS: usize = 256;
+
+/// Picks of the high class in a row before one normal task runs.
+pub const HIGH_PICKS_IN_A_ROW: u32 = 63;
+/// Age past which the head of the low class is the next pick of any worker.
+pub const LOW_AGE_NS: u64 = 100_000_000;
+/// Age past which the head of the background class is the next pick of any worker.
+pub const BACKGROUND_AGE_NS: u64 = 1_000_000_000;
+
+/// A lone task in the slot is usually run by its own worker a moment later, so telling a sleeper
+/// about it is worth 7 us only if the sleeper then takes it. After a wasted call the next one
+/// waits this long, and twice as long each time ...
+pub const LONE_NOTIFY_MIN_NS: u64 = 50_000;
+/// ... up to this. A successful steal resets it. The watchdog covers what the gate holds back.
+pub const LONE_NOTIFY_MAX_NS: u64 = 12_800_000;
+/// Lone spawns between two looks at the clock while the gate is closed.
+pub const LONE_NOTIFY_STRIDE: u32 = 16;
+
+/// A worker that stays in one poll for longer has its queue announced to a sleeper.
+pub const STRANDED_NS: u64 = 1_000_000;
+/// Default threshold of the slow-task detector.
+pub const STALL_NS: u64 = 50_000_000;
+/// The watchdog's period grows to this while nothing runs, and then it sleeps without a timer.
+pub const WATCHDOG_WIND_DOWN_NS: u64 = 64_000_000;
+
+/// Task blocks in one magazine of the block cache.
+pub const MAGAZINE: usize = 64;
+/// Full magazines the depot keeps per size class; what exceeds them goes back to malloc.
+pub const DEPOT_MAGAZINES: usize = 2048;
+
+/// Events a worker's flight recorder keeps.
+pub const RECORDER_EVENTS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) { 16 } else { 1024 };
+/// One in so many spawns, polls and wakes is recorded while recording is sampled.
+pub const SAMPLE_ONE_IN: u64 = 64;
+
+/// Cache-line distance that keeps two cores apart (two lines: adjacent-line prefetch).
+pub const CACHE_LINE: usize = 128;

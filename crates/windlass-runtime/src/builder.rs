@@ -1,0 +1,290 @@
+//! Building a runtime: options by value, then one validation.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::observe::{Recording, Stall};
+use windlass_core::sched::pool::{Config, Hooks};
+use windlass_core::tuning;
+
+use crate::blocking;
+use crate::runtime::Runtime;
+
+/// How long a worker looks for work before it sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Spin {
+    /// A few microseconds: a steal that just missed is caught, an idle runtime costs nothing.
+    #[default]
+    Short,
+    /// No spinning at all: for machines with more runnable threads than cores.
+    None,
+    /// This many rounds that pause the core, then this many that give it away.
+    Rounds {
+        /// Rounds that pause the core.
+        tight: u32,
+        /// Further rounds that give it away.
+        yields: u32,
+    },
+}
+
+/// Configures a [`Runtime`]. Everything has a default; `build` checks it all.
+///
+/// ```
+/// use windlass_runtime::Runtime;
+///
+/// let runtime = Runtime::builder().workers(2).name("ingest").build()?;
+/// assert_eq!(runtime.block_on(async { 6 * 7 }), 42);
+/// # Ok::<(), windlass_runtime::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until build() is called"]
+pub struct Builder {
+    pub(crate) config: Config,
+    pub(crate) hooks: Hooks,
+    pub(crate) blocking: blocking::Config,
+    pub(crate) shutdown_timeout: Duration,
+    spin: Spin,
+    stack_size: Option<usize>,
+}
+
+/// The runtime could not be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// More workers than the engine can tell apart.
+    TooManyWorkers {
+        /// What was asked for.
+        asked: usize,
+        /// The most there can be.
+        most: usize,
+    },
+    /// A number that must not be zero is.
+    Zero {
+        /// The builder's method.
+        option: &'static str,
+    },
+    /// A thread name holds a NUL byte.
+    BadName,
+    /// A stack smaller than what a thread needs to start.
+    StackTooSmall {
+        /// What was asked for.
+        asked: usize,
+        /// The least there can be.
+        least: usize,
+    },
+    /// The operating system refused to start a thread.
+    Threads(io::Error),
+}
+
+/// The most workers: what the task ids and the idle set are laid out for.
+const MAX_WORKERS: usize = 32_768;
+/// The most blocking threads: far above any kernel's limit for one process.
+const MAX_BLOCKING: usize = 1 << 20;
+/// The least stack: a thread's start-up code needs a few pages.
+const MIN_STACK: usize = 16 * 1024;
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder {
+            config: Config { workers: 0, ..Config::default() },
+            hooks: Hooks {
+                stall_threshold: Some(Duration::from_nanos(tuning::STALL_NS)),
+                ..Hooks::default()
+            },
+            blocking: blocking::Config::default(),
+            shutdown_timeout: Duration::from_secs(10),
+            spin: Spin::default(),
+            stack_size: None,
+        }
+    }
+}
+
+impl Builder {
+    /// Worker threads. 0 (the default) means the available parallelism, cgroup limits respected.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.config.workers = workers;
+        self
+    }
+
+    /// Whether workers steal from each other (default: yes).
+    pub fn stealing(mut self, stealing: bool) -> Self {
+        self.config.stealing = stealing;
+        self
+    }
+
+    /// Victims that one search round probes (default 4); the look before sleeping visits all.
+    pub fn victims_per_search(mut self, victims: usize) -> Self {
+        self.config.victims = victims;
+        self
+    }
+
+    /// Tasks the injector holds before `try_spawn` is refused (default 65,536). `spawn` and wakes
+    /// are never refused.
+    pub fn injector_capacity(mut self, tasks: usize) -> Self {
+        self.config.injector_capacity = tasks;
+        self
+    }
+
+    /// Prefix of the thread names (default `windlass`).
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.config.name = name.into();
+        self
+    }
+
+    /// Stack size of worker and blocking threads (default: the platform's).
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Called on each worker thread, with its index, before it runs anything.
+    pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on each worker thread, with its index, after it ran everything.
+    pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_stop = Some(Arc::new(hook));
+        self
+    }
+
+    /// When a single poll counts as stalled (default 50 ms; none: stalls are not looked for).
+    pub fn stall_threshold(mut self, threshold: Option<Duration>) -> Self {
+        self.hooks.stall_threshold = threshold;
+        self
+    }
+
+    /// Called, on the watchdog's thread, once for each poll that is stalled, while it is.
+    pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
+        self.hooks.on_stall = Some(Arc::new(hook));
+        self
+    }
+
+    /// How long a worker looks for work before it sleeps.
+    pub fn spin(mut self, spin: Spin) -> Self {
+        self.spin = spin;
+        self
+    }
+
+    /// What the flight recorder records at first (default: sampled).
+    pub fn recording(mut self, recording: Recording) -> Self {
+        self.config.recording = recording;
+        self
+    }
+
+    /// The most threads of the blocking pool (default 512); they start when they are needed.
+    pub fn max_blocking_threads(mut self, threads: usize) -> Self {
+        self.blocking.max_threads = threads;
+        self
+    }
+
+    /// How long an idle blocking thread stays (default 10 s).
+    pub fn blocking_keep_alive(mut self, keep_alive: Duration) -> Self {
+        self.blocking.keep_alive = keep_alive;
+        self
+    }
+
+    /// How long dropping the runtime waits for shielded sections, running polls and blocking jobs
+    /// (default 10 s).
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.shutdown_timeout = timeout;
+        self
+    }
+
+    /// Seeds the choice of victims, for reproducible runs of a single worker.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
+        self
+    }
+
+    /// Checks the options and starts the workers.
+    pub fn build(mut self) -> Result<Runtime, BuildError> {
+        if self.config.workers == 0 {
+            self.config.workers = std::thread::available_parallelism().map_or(1, usize::from);
+        }
+        self.validate()?;
+        self.config.stack_size = self.stack_size.unwrap_or(0);
+        self.blocking.stack_size = self.config.stack_size;
+        self.blocking.name = format!("{}-blocking", self.config.name);
+        self.config.spin = match self.spin {
+            Spin::Short => windlass_core::sched::pool::Spin::default(),
+            Spin::None => windlass_core::sched::pool::Spin { tight: 0, yields: 0 },
+            Spin::Rounds { tight, yields } => {
+                windlass_core::sched::pool::Spin { tight, yields: tight.saturating_add(yields) }
+            }
+        };
+        Runtime::start(self)
+    }
+
+    fn validate(&self) -> Result<(), BuildError> {
+        if self.config.workers > MAX_WORKERS {
+            let asked = self.config.workers;
+            return Err(BuildError::TooManyWorkers { asked, most: MAX_WORKERS });
+        }
+        let zero = |option| Err(BuildError::Zero { option });
+        if self.config.victims == 0 {
+            return zero("victims_per_search");
+        }
+        if self.config.injector_capacity == 0 {
+            return zero("injector_capacity");
+        }
+        if self.blocking.max_threads == 0 {
+            return zero("max_blocking_threads");
+        }
+        if self.hooks.stall_threshold == Some(Duration::ZERO) {
+            return zero("stall_threshold");
+        }
+        if self.blocking.max_threads > MAX_BLOCKING {
+            let asked = self.blocking.max_threads;
+            return Err(BuildError::TooManyWorkers { asked, most: MAX_BLOCKING });
+        }
+        if self.config.name.contains('\0') {
+            return Err(BuildError::BadName);
+        }
+        match self.stack_size {
+            Some(asked) if asked < MIN_STACK => {
+                Err(BuildError::StackTooSmall { asked, least: MIN_STACK })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::TooManyWorkers { asked, most } => {
+                write!(f, "{asked} threads were asked for; ask for {most} at most")
+            }
+            BuildError::Zero { option } => {
+                write!(f, "{option}(0) leaves nothing to work with; give at least 1")
+            }
+            BuildError::BadName => {
+                f.write_str("the thread name holds a NUL byte; the system cannot take it")
+            }
+            BuildError::StackTooSmall { asked, least } => {
+                write!(f, "a stack of {asked} bytes is too small; give at least {least}")
+            }
+            BuildError::Threads(error) => {
+                write!(
+                    f,
+                    "a thread could not be started ({error}); ask for fewer workers or smaller \
+                     stacks, or raise the process's limits"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Threads(error) => Some(error),
+            _ => None,
+        }
+    }
+}

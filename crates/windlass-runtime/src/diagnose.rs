@@ -1,0 +1,127 @@
+//! Looking inside a runtime: plain data for programs, a dump for people.
+
+use std::io::{self, Write};
+
+use windlass_core::observe::PoolSnapshot;
+
+use crate::blocking::BlockingSnapshot;
+use crate::runtime::Shared;
+
+/// A runtime at one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct RuntimeSnapshot {
+    /// The worker pool.
+    pub pool: PoolSnapshot,
+    /// The blocking pool.
+    pub blocking: BlockingSnapshot,
+    /// Polls that the watchdog found to be slow.
+    pub slow_polls: u64,
+}
+
+/// Suspended tasks that a dump lists.
+const TASKS_IN_DUMP: usize = 64;
+/// Events that a dump lists.
+const EVENTS_IN_DUMP: usize = 64;
+
+pub(crate) fn snapshot(shared: &Shared) -> RuntimeSnapshot {
+    RuntimeSnapshot {
+        pool: shared.pool.snapshot(),
+        blocking: shared.blocking.snapshot(),
+        slow_polls: shared.pool.slow_polls(),
+    }
+}
+
+pub(crate) fn dump(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
+    let snapshot = snapshot(shared);
+    dump_queues(&snapshot, out)?;
+    dump_workers(&snapshot, out)?;
+    dump_tasks(shared, out)?;
+    dump_events(shared, out)
+}
+
+fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<()> {
+    let (pool, blocking) = (&snapshot.pool, &snapshot.blocking);
+    writeln!(
+        out,
+        "workers {} (awake {}, searching {})  injector {}  high/low/background {:?}",
+        pool.workers.len(),
+        pool.unparked,
+        pool.searching,
+        pool.injector_len,
+        pool.class_len,
+    )?;
+    writeln!(
+        out,
+        "blocking threads {} (idle {}), queued {}, expired {}",
+        blocking.threads, blocking.idle, blocking.queued, blocking.expired,
+    )
+}
+
+fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:>6} {:<9} {:>4} {:>4} {:>12} {:>12} {:>9} {:>8} {:>8} {:>10} {:>10}  in or last in",
+        "worker", "state", "ring", "slot", "polls", "completed", "stolen", "parks", "overfl.",
+        "mean run", "max run",
+    )?;
+    for worker in &snapshot.pool.workers {
+        let task = match (&worker.task_name, worker.task_location) {
+            (Some(name), Some(location)) => format!("{name} ({location})"),
+            (None, Some(location)) => location.to_string(),
+            _ => "-".into(),
+        };
+        writeln!(
+            out,
+            "{:>6} {:<9} {:>4} {:>4} {:>12} {:>12} {:>9} {:>8} {:>8} {:>10} {:>10}  {task}",
+            worker.index,
+            format!("{:?}", worker.state),
+            worker.ring_len,
+            u8::from(worker.slot_full),
+            worker.polls,
+            worker.tasks_completed,
+            worker.tasks_stolen,
+            worker.park_events,
+            worker.overflows,
+            format!("{:.1?}", worker.avg_run),
+            format!("{:.1?}", worker.max_run),
+        )?;
+    }
+    Ok(())
+}
+
+fn dump_tasks(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
+    let tasks = shared.pool.suspended(TASKS_IN_DUMP + 1);
+    writeln!(out, "suspended tasks:")?;
+    for task in tasks.iter().take(TASKS_IN_DUMP) {
+        let header = task.header();
+        let name = header.meta().name().map_or("(unnamed)", |name| name);
+        writeln!(
+            out,
+            "  {} {name} {:?}, spawned at {}",
+            header.id(),
+            header.state(),
+            header.meta().location(),
+        )?;
+    }
+    if tasks.len() > TASKS_IN_DUMP {
+        writeln!(out, "  ... and more")?;
+    }
+    Ok(())
+}
+
+fn dump_events(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
+    let events = shared.pool.events();
+    writeln!(out, "latest events of {} (ns, worker, kind, argument):", events.len())?;
+    for event in events.iter().rev().take(EVENTS_IN_DUMP).rev() {
+        writeln!(
+            out,
+            "  {:>15} {:>3} {:<9} {}",
+            event.at,
+            event.worker,
+            format!("{:?}", event.kind),
+            event.argument,
+        )?;
+    }
+    Ok(())
+}

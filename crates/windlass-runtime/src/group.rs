@@ -1,0 +1,272 @@
+//! Task groups: children that end before the group does.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use windlass_core::sync::Mutex;
+use windlass_core::task::{AbortHandle, JoinError, JoinHandle, Options, spend};
+
+use crate::cancel::CancellationToken;
+use crate::handle::Handle;
+
+/// Runs fallible children together: the first failure cancels the others, and `join` waits for all
+/// of them before it reports it.
+///
+/// Dropping the group cancels the children without waiting for them.
+///
+/// ```
+/// use windlass_runtime::{Runtime, TaskGroup};
+///
+/// let runtime = Runtime::new()?;
+/// let total: u64 = runtime.block_on(async {
+///     let mut group = TaskGroup::new();
+///     for part in 0..4u64 {
+///         group.spawn(async move { Ok::<_, std::io::Error>(part * 10) }).unwrap();
+///     }
+///     group.join().await.unwrap().into_iter().sum()
+/// });
+/// assert_eq!(total, 60);
+/// # Ok::<(), windlass_runtime::BuildError>(())
+/// ```
+pub struct TaskGroup<T, E> {
+    handle: Handle,
+    token: CancellationToken,
+    children: HashMap<u64, Child<T, E>>,
+    next_key: u64,
+    ready: Arc<Ready>,
+}
+
+struct Child<T, E> {
+    task: JoinHandle<Result<T, E>>,
+    waker: Waker,
+}
+
+/// Which children have something to say, and whom to tell.
+#[derive(Default)]
+struct Ready(Mutex<(VecDeque<u64>, Option<Waker>)>);
+
+struct ChildWaker {
+    key: u64,
+    ready: Arc<Ready>,
+}
+
+impl Wake for ChildWaker {
+    fn wake(self: Arc<Self>) {
+        let mut ready = self.ready.0.lock();
+        ready.0.push_back(self.key);
+        let waker = ready.1.take();
+        drop(ready);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// How a child of a group failed.
+#[derive(Debug)]
+pub enum ChildError<E> {
+    /// It returned an error.
+    Failed(E),
+    /// It panicked.
+    Panicked(JoinError),
+    /// It was cancelled.
+    Cancelled(JoinError),
+}
+
+impl<E> ChildError<E> {
+    fn of(error: JoinError) -> Self {
+        if error.is_panic() { ChildError::Panicked(error) } else { ChildError::Cancelled(error) }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, ChildError::Cancelled(_))
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for ChildError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChildError::Failed(error) => write!(f, "a child of the group failed: {error}"),
+            ChildError::Panicked(error) | ChildError::Cancelled(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for ChildError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ChildError::Failed(error) => Some(error),
+            ChildError::Panicked(error) | ChildError::Cancelled(error) => Some(error),
+        }
+    }
+}
+
+/// The group has been cancelled; the future is handed back.
+pub struct GroupClosed<F>(pub F);
+
+impl<F> fmt::Debug for GroupClosed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GroupClosed")
+    }
+}
+
+impl<F> fmt::Display for GroupClosed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the group has been cancelled and takes no more children")
+    }
+}
+
+impl<F> std::error::Error for GroupClosed<F> {}
+
+impl<T, E> Default for TaskGroup<T, E>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, E> TaskGroup<T, E>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    /// An empty group on the runtime this thread is in, or else on the process-wide default.
+    pub fn new() -> Self {
+        Self::on(&Handle::current_or_default(), &CancellationToken::new())
+    }
+
+    /// An empty group on `handle`'s runtime, cancelled together with `parent`.
+    pub fn on(handle: &Handle, parent: &CancellationToken) -> Self {
+        TaskGroup {
+            handle: handle.clone(),
+            token: parent.child(),
+            children: HashMap::new(),
+            next_key: 0,
+            ready: Arc::default(),
+        }
+    }
+
+    /// Starts a child; refused once the group has been cancelled.
+    #[track_caller]
+    pub fn spawn<F>(&mut self, future: F) -> Result<AbortHandle, GroupClosed<F>>
+    where
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let location = Location::caller();
+        if self.token.is_cancelled() {
+            return Err(GroupClosed(future));
+        }
+        let task = self.handle.spawn_with(future, Options { location, ..Options::here() });
+        let abort = task.abort_handle();
+        self.token.abort_on_cancel(abort.clone());
+        self.next_key += 1;
+        let key = self.next_key;
+        let waker = Waker::from(Arc::new(ChildWaker { key, ready: self.ready.clone() }));
+        // Its first look registers the waker with the task.
+        waker.wake_by_ref();
+        self.children.insert(key, Child { task, waker });
+        Ok(abort)
+    }
+
+    /// Children that have not been taken out yet.
+    pub fn len(&self) -> usize {
+        self.children.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    /// The group's token: children may look at it, and whoever cancels it ends the group.
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    /// Cancels every child and refuses new ones.
+    pub fn cancel(&self) {
+        self.token.cancel();
+    }
+
+    /// The next child that ends, in the order of ending; none when no child is left.
+    ///
+    /// Cancel-safe: a dropped wait loses no child.
+    pub async fn next(&mut self) -> Option<Result<T, ChildError<E>>> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, ChildError<E>>>> {
+        if self.children.is_empty() {
+            return Poll::Ready(None);
+        }
+        let Poll::Ready(spent) = spend(cx) else { return Poll::Pending };
+        loop {
+            let mut ready = self.ready.0.lock();
+            let Some(key) = ready.0.pop_front() else {
+                let old = ready.1.replace(cx.waker().clone());
+                drop(ready);
+                drop(old);
+                return Poll::Pending;
+            };
+            drop(ready);
+            let Some(child) = self.children.get_mut(&key) else { continue };
+            let mut child_cx = Context::from_waker(&child.waker);
+            let Poll::Ready(ended) = Pin::new(&mut child.task).poll(&mut child_cx) else { continue };
+            self.children.remove(&key);
+            spent.made_progress();
+            let ended = match ended {
+                Ok(Ok(value)) => Ok(value),
+                Ok(Err(error)) => Err(ChildError::Failed(error)),
+                Err(error) => Err(ChildError::of(error)),
+            };
+            return Poll::Ready(Some(ended));
+        }
+    }
+
+    /// Waits for all children. The first failure cancels the others; when they have all ended it is
+    /// reported, and a failure or panic is preferred to a cancellation. The values come in the order
+    /// in which the children ended.
+    pub async fn join(mut self) -> Result<Vec<T>, ChildError<E>> {
+        let mut values = Vec::with_capacity(self.children.len());
+        let mut first: Option<ChildError<E>> = None;
+        while let Some(ended) = self.next().await {
+            match ended {
+                Ok(value) => values.push(value),
+                Err(error) => {
+                    self.cancel();
+                    if first.as_ref().is_none_or(|first| first.is_cancelled() && !error.is_cancelled())
+                    {
+                        first = Some(error);
+                    }
+                }
+            }
+        }
+        match first {
+            None => Ok(values),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+impl<T, E> Drop for TaskGroup<T, E> {
+    fn drop(&mut self) {
+        self.token.cancel();
+    }
+}
+
+impl<T, E> fmt::Debug for TaskGroup<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskGroup")
+            .field("children", &self.children.len())
+            .field("token", &self.token)
+            .finish()
+    }
+}

@@ -1,0 +1,323 @@
+//! Handles to a runtime, and the one that this thread has entered.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use windlass_core::sched::pool::{self, Pool};
+use windlass_core::task::{FutureBody, JoinHandle, Options};
+
+use crate::blocking::SpawnBlockingError;
+use crate::builder::Builder;
+use crate::diagnose::{self, RuntimeSnapshot};
+use crate::runtime::{Runtime, Shared};
+
+/// A reference to a runtime: spawns, snapshots, `block_on`. Cheap to clone; may outlive the
+/// runtime, and then every spawn resolves with `Cancelled`.
+#[derive(Clone)]
+pub struct Handle(Arc<Shared>);
+
+thread_local! {
+    static ENTERED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// This thread is in no runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoRuntime;
+
+impl fmt::Display for NoRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this thread is in no runtime; use Runtime::block_on, Handle::enter or a task")
+    }
+}
+
+impl std::error::Error for NoRuntime {}
+
+/// `try_spawn` did not take the task; the future is handed back.
+pub enum TrySpawnError<F> {
+    /// The injector is at its capacity: try again later, or use `spawn`.
+    Full(F),
+    /// The runtime is shutting down.
+    Stopping(F),
+}
+
+impl<F> TrySpawnError<F> {
+    /// The future that was not spawned.
+    pub fn into_inner(self) -> F {
+        match self {
+            TrySpawnError::Full(future) | TrySpawnError::Stopping(future) => future,
+        }
+    }
+}
+
+impl<F> fmt::Debug for TrySpawnError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TrySpawnError::Full(_) => "Full",
+            TrySpawnError::Stopping(_) => "Stopping",
+        })
+    }
+}
+
+impl<F> fmt::Display for TrySpawnError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TrySpawnError::Full(_) => "the injector is full; try again later, or use spawn",
+            TrySpawnError::Stopping(_) => "the runtime is shutting down",
+        })
+    }
+}
+
+impl<F> std::error::Error for TrySpawnError<F> {}
+
+impl Handle {
+    pub(crate) fn new(shared: Arc<Shared>) -> Handle {
+        Handle(shared)
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
+    /// The runtime this thread is in: the one whose worker it is, or the one it has entered.
+    pub fn try_current() -> Result<Handle, NoRuntime> {
+        if let Some(pool) = pool::current()
+            && let Some(shared) = pool.attachment()
+            && let Ok(shared) = shared.downcast::<Shared>()
+        {
+            return Ok(Handle(shared));
+        }
+        ENTERED.with(|entered| entered.borrow().last().cloned()).ok_or(NoRuntime)
+    }
+
+    /// The runtime this thread is in.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn current() -> Handle {
+        match Handle::try_current() {
+            Ok(handle) => handle,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The runtime this thread is in, or else the process-wide default, which is made on first use
+    /// and lives as long as the program.
+    ///
+    /// # Panics
+    /// If the default has to be made and its threads cannot be started.
+    pub(crate) fn current_or_default() -> Handle {
+        static DEFAULT: OnceLock<Handle> = OnceLock::new();
+        Handle::try_current().unwrap_or_else(|NoRuntime| {
+            let make = || match Builder::default().name("windlass-default").build() {
+                Ok(runtime) => {
+                    let handle = runtime.handle().clone();
+                    std::mem::forget::<Runtime>(runtime);
+                    handle
+                }
+                Err(error) => panic!("the default runtime could not be built: {error}"),
+            };
+            DEFAULT.get_or_init(make).clone()
+        })
+    }
+
+    fn pool(&self) -> &Pool {
+        self.0.process.check();
+        &self.0.pool
+    }
+
+    /// Starts a task.
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn_with(future, Options::here())
+    }
+
+    pub(crate) fn spawn_with<F>(&self, future: F, options: Options) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.pool().spawn(FutureBody(future), options)
+    }
+
+    /// Starts a task unless the injector is full or the runtime is shutting down.
+    #[track_caller]
+    pub fn try_spawn<F>(&self, future: F) -> Result<JoinHandle<F::Output>, TrySpawnError<F>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.try_spawn_with(future, Options::here())
+    }
+
+    pub(crate) fn try_spawn_with<F>(
+        &self,
+        future: F,
+        options: Options,
+    ) -> Result<JoinHandle<F::Output>, TrySpawnError<F>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.pool().try_spawn(FutureBody(future), options).map_err(|error| match error {
+            pool::TrySpawnError::Full(body) => TrySpawnError::Full(body.0),
+            pool::TrySpawnError::Stopping(body) => TrySpawnError::Stopping(body.0),
+        })
+    }
+
+    /// Runs a closure that may block on a thread of its own kind.
+    ///
+    /// # Panics
+    /// If there is no blocking thread and none can be started; see
+    /// [`try_spawn_blocking`](Handle::try_spawn_blocking).
+    #[track_caller]
+    pub fn spawn_blocking<T, F>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        match self.spawn_blocking_with(f, Options::here(), None) {
+            Ok(handle) => handle,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As `spawn_blocking`, with an error if no thread can be started.
+    #[track_caller]
+    pub fn try_spawn_blocking<T, F>(&self, f: F) -> Result<JoinHandle<T>, SpawnBlockingError>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn_blocking_with(f, Options::here(), None)
+    }
+
+    pub(crate) fn spawn_blocking_with<T, F>(
+        &self,
+        f: F,
+        options: Options,
+        start_within: Option<Duration>,
+    ) -> Result<JoinHandle<T>, SpawnBlockingError>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.0.process.check();
+        self.0.blocking.spawn(self, f, options, start_within)
+    }
+
+    /// Runs `future` on this thread, which sleeps while it is pending. Inside, `spawn` finds this
+    /// runtime.
+    ///
+    /// # Panics
+    /// Inside a task or another `block_on`.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.0.process.check();
+        let _entered = self.enter();
+        windlass_core::block_on(future)
+    }
+
+    /// Makes this runtime the one that `spawn` finds on this thread, until the guard is dropped.
+    pub fn enter(&self) -> EnterGuard {
+        let depth = ENTERED.with(|entered| {
+            entered.borrow_mut().push(self.clone());
+            entered.borrow().len()
+        });
+        EnterGuard { depth, thread: PhantomData }
+    }
+
+    /// Everything the runtime counts, as plain data.
+    pub fn snapshot(&self) -> RuntimeSnapshot {
+        diagnose::snapshot(&self.0)
+    }
+
+    /// Writes workers, queues, suspended tasks and the latest events, for people.
+    pub fn debug_dump(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
+        diagnose::dump(&self.0, out)
+    }
+
+    /// True on a worker or blocking thread of this runtime.
+    pub(crate) fn is_own_thread(&self) -> bool {
+        self.0.pool.is_current() || self.0.blocking.is_current()
+    }
+}
+
+/// Leaves the runtime again when dropped. Guards are dropped in the reverse order of entering.
+#[derive(Debug)]
+#[must_use = "the runtime is left when the guard is dropped"]
+pub struct EnterGuard {
+    depth: usize,
+    /// `!Send`: it belongs to its thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for EnterGuard {
+    fn drop(&mut self) {
+        let left = ENTERED.with(|entered| {
+            let mut entered = entered.borrow_mut();
+            // Also when guards are dropped out of order: everything entered since then is left.
+            let keep = (self.depth - 1).min(entered.len());
+            entered.split_off(keep)
+        });
+        drop(left);
+    }
+}
+
+/// Starts a task on the runtime this thread is in, or else on the process-wide default.
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let options = Options::here();
+    match pool::spawn_here(FutureBody(future), options.clone()) {
+        Ok(handle) => handle,
+        Err(FutureBody(future)) => spawn_outside(future, options),
+    }
+}
+
+fn spawn_outside<F>(future: F, options: Options) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    ENTERED.with(|entered| {
+        if let Some(handle) = entered.borrow().last() {
+            return handle.spawn_with(future, options);
+        }
+        Handle::current_or_default().spawn_with(future, options)
+    })
+}
+
+/// Runs a closure that may block on the runtime this thread is in, or else on the process-wide
+/// default.
+///
+/// # Panics
+/// If there is no blocking thread and none can be started.
+#[track_caller]
+pub fn spawn_blocking<T, F>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match Handle::current_or_default().spawn_blocking_with(f, Options::here(), None) {
+        Ok(handle) => handle,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Handle").field(&self.0.pool).finish()
+    }
+}

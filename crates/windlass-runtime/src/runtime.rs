@@ -1,0 +1,207 @@
+//! The runtime: owns the pool and the blocking threads, and ends them.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use windlass_core::observe::{Event, Recording, StuckWorker};
+use windlass_core::sched::pool::Pool;
+use windlass_core::sync::clock;
+use windlass_core::task::JoinHandle;
+
+use crate::blocking::{BlockingPool, StuckJob};
+use crate::builder::{BuildError, Builder};
+use crate::diagnose::RuntimeSnapshot;
+use crate::handle::{EnterGuard, Handle};
+use crate::os::Process;
+
+/// Workers, blocking threads, and everything that runs on them.
+///
+/// Dropping it ends every task (see [`Runtime::shutdown`]) within the builder's
+/// `shutdown_timeout`.
+pub struct Runtime {
+    handle: Handle,
+    shutdown_timeout: Duration,
+}
+
+/// What handles share.
+pub(crate) struct Shared {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) blocking: Arc<BlockingPool>,
+    pub(crate) process: Process,
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Workers that were still inside a poll; their threads are detached.
+    pub stuck_workers: Vec<StuckWorker>,
+    /// Blocking closures that were still running; their threads are detached.
+    pub stuck_jobs: Vec<StuckJob>,
+    /// Suspended tasks that no worker was left to drop.
+    pub leaked_tasks: usize,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl ShutdownReport {
+    /// True if everything stopped in time.
+    pub fn is_clean(&self) -> bool {
+        self.stuck_workers.is_empty() && self.stuck_jobs.is_empty() && self.leaked_tasks == 0
+    }
+}
+
+impl fmt::Display for ShutdownReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return write!(f, "stopped in {:?}", self.took);
+        }
+        write!(f, "not everything stopped within {:?}:", self.took)?;
+        self.stuck_workers.iter().try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
+        self.stuck_jobs.iter().try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
+        if self.leaked_tasks > 0 {
+            write!(f, "\n  {} suspended tasks could not be dropped", self.leaked_tasks)?;
+        }
+        Ok(())
+    }
+}
+
+impl Runtime {
+    /// Options with their defaults.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// A runtime with default options.
+    pub fn new() -> Result<Runtime, BuildError> {
+        Builder::default().build()
+    }
+
+    pub(crate) fn start(builder: Builder) -> Result<Runtime, BuildError> {
+        let process = Process::current();
+        let pool = Pool::start(builder.config, builder.hooks, None).map_err(BuildError::Threads)?;
+        let blocking = BlockingPool::new(builder.blocking);
+        let shared = Arc::new(Shared { pool, blocking, process });
+        let weak: Weak<dyn Any + Send + Sync> = Arc::downgrade(&shared) as _;
+        shared.pool.attach(weak);
+        let handle = Handle::new(shared);
+        Ok(Runtime { handle, shutdown_timeout: builder.shutdown_timeout })
+    }
+
+    /// A handle: cheap to clone, may outlive the runtime.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Runs `future` on this thread, which sleeps while it is pending. Inside, `spawn` finds this
+    /// runtime.
+    ///
+    /// # Panics
+    /// Inside a task or another `block_on`.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.handle.block_on(future)
+    }
+
+    /// Starts a task.
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle.spawn(future)
+    }
+
+    /// Runs a closure that may block on a thread of its own kind.
+    #[track_caller]
+    pub fn spawn_blocking<T, F>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle.spawn_blocking(f)
+    }
+
+    /// Makes this runtime the one that `spawn` finds on this thread, until the guard is dropped.
+    pub fn enter(&self) -> EnterGuard {
+        self.handle.enter()
+    }
+
+    /// Everything the runtime counts, as plain data.
+    pub fn snapshot(&self) -> RuntimeSnapshot {
+        self.handle.snapshot()
+    }
+
+    /// Writes workers, queues, suspended tasks and the latest events, for people.
+    pub fn debug_dump(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
+        self.handle.debug_dump(out)
+    }
+
+    /// What the flight recorder records from now on.
+    pub fn set_recording(&self, recording: Recording) {
+        self.handle.shared().pool.set_recording(recording);
+    }
+
+    /// The events that the flight recorder still holds, oldest first.
+    pub fn events(&self) -> Vec<Event> {
+        self.handle.shared().pool.events()
+    }
+
+    /// Ends the runtime: refuses new work, cancels and drops every task exactly once, joins all
+    /// threads. Shielded sections and blocking closures may run on until `timeout`. What has not
+    /// stopped by then is named in the report, and its threads are detached.
+    ///
+    /// # Panics
+    /// On one of the runtime's own threads, which would wait for itself.
+    pub fn shutdown(self, timeout: Duration) -> ShutdownReport {
+        assert!(!self.handle.is_own_thread(), "{}", INSIDE);
+        // `Drop` finds nothing left to do: stopping twice is harmless.
+        stop(self.handle.shared(), timeout)
+    }
+}
+
+const INSIDE: &str = "a Runtime must not be shut down or dropped on one of its own threads: they \
+                      would wait for themselves; move it out of the task, or use a Handle there";
+
+fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
+    if !shared.process.is_here() {
+        // The threads are the parent's.
+        return ShutdownReport::default();
+    }
+    let began = clock::now();
+    shared.blocking.close();
+    let pool = shared.pool.shutdown(Some(timeout));
+    let used = Duration::from_nanos(clock::now() - began);
+    let stuck_jobs = shared.blocking.join(timeout.saturating_sub(used));
+    ShutdownReport {
+        stuck_workers: pool.stuck,
+        stuck_jobs,
+        leaked_tasks: pool.leaked_tasks,
+        took: Duration::from_nanos(clock::now() - began),
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if !self.handle.is_own_thread() {
+            stop(self.handle.shared(), self.shutdown_timeout);
+            return;
+        }
+        // Somebody else has to do it: these threads are what it waits for.
+        let (shared, timeout) = (self.handle.shared().clone(), self.shutdown_timeout);
+        let _ = windlass_core::sync::thread::spawn("windlass-reaper".into(), 0, move || {
+            stop(&shared, timeout);
+        });
+        assert!(windlass_core::sync::thread::panicking(), "{}", INSIDE);
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("pool", &self.handle.shared().pool).finish()
+    }
+}

@@ -1,0 +1,46 @@
+//! One work-stealing runtime for every kind of concurrent work.
+//!
+//! ```
+//! #[windlass::main]
+//! async fn main() -> windlass::Result<()> {
+//!     let answer = windlass::spawn(async { 6 * 7 }).await?;
+//!     assert_eq!(answer, 42);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Names are those a tokio user guesses: [`spawn`], [`JoinHandle`], [`task::yield_now`],
+//! [`spawn_blocking`], [`task::LocalSet`]. What is different is written down: see
+//! `docs/contracts/engine.md` for the order, delivery and cancellation that the engine promises.
+#![forbid(unsafe_code)]
+
+pub use windlass_macros::{main, test};
+pub use windlass_runtime::{
+    BlockingSnapshot, BuildError, Builder, Cancelled, CancellationToken, ChildError, DropGuard,
+    EnterGuard, GroupClosed, Handle, NoRuntime, Runtime, RuntimeSnapshot, ShutdownReport,
+    SpawnBlockingError, Spin, StuckJob, TaskGroup, TrySpawnError, spawn, spawn_blocking, task,
+};
+
+pub use windlass_core::block_on;
+pub use windlass_core::task::{AbortHandle, JoinError, JoinHandle};
+pub use windlass_runtime::task::{shield, spawn_local, yield_now};
+
+/// Seeing inside: snapshots, events, stalls.
+pub mod observe {
+    pub use windlass_core::observe::{
+        Event, EventKind, PoolSnapshot, Recording, Stall, StuckWorker, WorkerSnapshot, WorkerState,
+    };
+}
+
+/// What most programs import.
+pub mod prelude {
+    pub use crate::{
+        CancellationToken, JoinHandle, Runtime, TaskGroup, spawn, spawn_blocking, yield_now,
+    };
+}
+
+/// An error of any kind, for programs that only report it.
+pub type Error = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// A result whose error can be any error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
