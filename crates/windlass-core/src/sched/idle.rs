@@ -54,11 +54,14 @@ impl Idle {
         // Pairs with the fence in `publish`: either we see the sleeper's bit and counts, or it
         // sees what was pushed.
         fence(Ordering::SeqCst);
+        if self.worth_announcing() { self.claim() } else { None }
+    }
+
+    /// Somebody sleeps and nobody searches, at a glance.
+    #[inline]
+    pub fn worth_announcing(&self) -> bool {
         let now = self.counts();
-        if now.searching > 0 || now.unparked >= self.workers {
-            return None;
-        }
-        self.claim()
+        now.searching == 0 && now.unparked < self.workers
     }
 
     /// Claims the lowest sleeper, the driver's last.

@@ -105,7 +105,12 @@ impl Worker {
                 return;
             }
             match self.find() {
-                Some(entry) => self.turn(entry),
+                Some(entry) => {
+                    if self.searching.get() {
+                        self.end_search();
+                    }
+                    self.turn(entry);
+                }
                 None => self.park(),
             }
         }
@@ -198,7 +203,8 @@ impl Worker {
         }
         self.pace.since_injector.set(0);
         self.pool.poll_driver(MAX_IO_COMPLETIONS);
-        self.take_injected()
+        // A few, not a batch: local work is there too, and a batch would only push it out.
+        self.take_from_injector(BATCH_USUAL)
     }
 
     /// Takes a batch's time into the running mean and starts the next batch.
@@ -255,20 +261,23 @@ impl Worker {
         Some(unsafe { Entry::from_raw(item) })
     }
 
-    /// A batch from the injector: the first is run, the others go into the ring.
+    /// A batch from the injector: this worker's fair share.
     #[inline]
     fn take_injected(&self) -> Option<Entry> {
         if self.pool.injector.is_empty() {
             return None;
         }
-        self.take_batch()
-    }
-
-    fn take_batch(&self) -> Option<Entry> {
-        let ring = &self.remote().ring;
         let share = self.pool.injector.len() / self.pool.remotes.len();
         let usual = share.clamp(BATCH_MIN, BATCH_USUAL);
-        let wanted = if share > BATCH_MAX { BATCH_MAX } else { usual };
+        self.take_from_injector(BATCH_USUAL)
+    }
+
+    /// Up to `wanted` tasks from the injector: the first is run, the others go into the ring.
+    fn take_from_injector(&self, wanted: usize) -> Option<Entry> {
+        if self.pool.injector.is_empty() {
+            return None;
+        }
+        let ring = &self.remote().ring;
         let most = wanted.min(RING_CAPACITY / 2).min(ring.room() + 1);
         let mut first = None;
         let home = std::ptr::from_ref(&*self.pool).cast();
@@ -285,28 +294,27 @@ impl Worker {
         first.map(|item| unsafe { Entry::from_raw(item) })
     }
 
-    /// Looks for work that is not ours, for a while.
+    /// Looks for work that is not ours, for a while. Whoever is searching when it finds something
+    /// (here or before it comes here) ends the search before it runs that.
     #[cold]
     fn search(&self) -> Option<Entry> {
         let remote = self.remote();
-        remote.pulse.set_busy(false);
         if !self.searching.get() {
             if !self.pool.idle.try_search() {
-                return self.take_leftovers().inspect(|_| remote.pulse.set_busy(true));
+                return self.take_leftovers();
             }
             self.searching.set(true);
             remote.counters.searches.one();
         }
+        remote.pulse.set_busy(false);
         let spin = &self.pool.config.spin;
         for round in 0..=spin.yields {
             let found = self
                 .steal(round == spin.yields)
                 .or_else(|| self.take_injected())
                 .or_else(|| self.take_leftovers());
-            if let Some(entry) = found {
-                self.end_search();
-                remote.pulse.set_busy(true);
-                return Some(entry);
+            if found.is_some() {
+                return found;
             }
             if self.pool.stop.phase() != self.phase.get() {
                 break;
@@ -323,6 +331,7 @@ impl Worker {
     /// The last searcher to find work wakes another, if there is more.
     fn end_search(&self) {
         self.searching.set(false);
+        self.remote().pulse.set_busy(true);
         if self.pool.idle.end_search() {
             // Pairs with the fence in `Idle::announce`: a pusher that saw us searching has pushed
             // before this look.
@@ -472,19 +481,23 @@ impl Worker {
         self.pool.inject_batch(batch);
     }
 
+    /// Tells a sleeper about a task in our own ring or slot.
+    ///
+    /// The counts are read without a fence: a sleeper that goes to sleep at this very moment may be
+    /// missed. That loses no task, because this worker is awake and looks before it sleeps; what
+    /// was pushed earlier the other saw in its own last look; and the watchdog announces if the
+    /// current poll takes long (SLEEP.md).
     #[inline]
     fn announce(&self) {
-        if let Some(sleeper) = self.pool.idle.announce() {
-            self.pool.unpark(sleeper);
+        if self.pool.idle.worth_announcing() {
+            self.pool.announce();
         }
     }
 
     /// Tells a sleeper about a single task that this worker will probably run itself.
     #[inline]
     fn announce_lone(&self) {
-        // No fence: a sleeper that is missed here is missed by the gate's leave.
-        let now = self.pool.idle.counts();
-        if now.searching > 0 || now.unparked >= self.pool.remotes.len() {
+        if !self.pool.idle.worth_announcing() {
             return;
         }
         let skip = self.lone.skip.get();
@@ -517,6 +530,7 @@ impl Worker {
     #[cold]
     fn park(&self) {
         let remote = self.remote();
+        remote.pulse.set_busy(false);
         self.pool.idle.publish(self.index, self.searching.replace(false));
         let phase = self.pool.stop.phase();
         if self.pool.has_work(self.index) || phase != self.phase.get() {

@@ -1,0 +1,73 @@
+//! The chores of this workspace: `cargo xtask <command>`.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod contract;
+mod error;
+mod instructions;
+mod loom;
+mod models;
+mod process;
+mod shuttle;
+mod test;
+mod text;
+mod tidy;
+mod weaken;
+mod workspace;
+
+use std::env;
+use std::process::ExitCode;
+
+use error::Error;
+use workspace::Workspace;
+
+const USAGE: &str = "\
+Usage: cargo xtask <command> [arguments]
+
+  tidy                     layers, links, leftovers, unsafe code, ARCHITECTURE.md
+  contract                 every numbered behaviour of docs/contracts/ has a test
+  test [--only A,B]        everything CI runs; --list prints the steps
+  loom [MODEL]             the loom models of windlass-core, a process each
+  shuttle [TEST]           the shuttle runs of windlass-core, a process each
+  weaken [NAME]            breaks each line of xtask/weaken.list in a copy; its loom model must fail
+  bench [ARGUMENTS]        measures us and our peers, writes the tables; `bench --help` says more
+  instructions [--write]   counts the instructions of hot paths with callgrind
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Error::Usage(problem)) => {
+            eprintln!("xtask: {problem}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+        Err(Error::Reported) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Error> {
+    let Some((command, rest)) = arguments.split_first() else {
+        return Err(Error::usage("which command?"));
+    };
+    if matches!(command.as_str(), "help" | "--help" | "-h") {
+        print!("{USAGE}");
+        return Ok(());
+    }
+    let run: fn(&Workspace, &[String]) -> Result<(), Error> = match command.as_str() {
+        "tidy" => tidy::command,
+        "contract" => contract::command,
+        "test" => test::command,
+        "loom" => loom::command,
+        "shuttle" => shuttle::command,
+        "weaken" => weaken::command,
+        "bench" => bench::command,
+        "instructions" => instructions::command,
+        _ => return Err(Error::usage(format!("there is no command `{command}`"))),
+    };
+    run(&Workspace::find()?, rest)
+}

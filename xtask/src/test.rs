@@ -1,0 +1,251 @@
+//! `cargo xtask test`: everything CI runs, in order, up to the first failure.
+
+use std::process::Command;
+use std::time::Instant;
+
+use crate::error::Error;
+use crate::instructions::{self, Skipped};
+use crate::models::{LOOM, SHUTTLE};
+use crate::process;
+use crate::text;
+use crate::workspace::Workspace;
+use crate::{contract, tidy};
+
+/// One step of the whole.
+struct Step {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Workspace) -> Result<Done, Error>,
+}
+
+/// A step that did not fail.
+enum Done {
+    Passed,
+    /// It cannot run here; the reason is said, and it counts as passed.
+    Skipped(Skipped),
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        about: "cargo fmt --all --check",
+        run: fmt,
+    },
+    Step {
+        name: "clippy",
+        about: "cargo clippy --workspace --all-targets -- -D warnings",
+        run: clippy,
+    },
+    Step {
+        name: "tests",
+        about: "cargo nextest run --workspace, or cargo test without nextest",
+        run: tests,
+    },
+    Step {
+        name: "doctests",
+        about: "cargo test --workspace --doc",
+        run: doctests,
+    },
+    Step {
+        name: "rustdoc",
+        about: "cargo doc --workspace --no-deps, no warnings",
+        run: rustdoc,
+    },
+    Step {
+        name: "loom",
+        about: "the loom models, a process each",
+        run: |workspace| LOOM.check(workspace, None).map(|()| Done::Passed),
+    },
+    Step {
+        name: "shuttle",
+        about: "the shuttle runs, a process each",
+        run: |workspace| SHUTTLE.check(workspace, None).map(|()| Done::Passed),
+    },
+    Step {
+        name: "tidy",
+        about: "layers, links, leftovers, unsafe code",
+        run: |workspace| tidy::check(workspace).map(|()| Done::Passed),
+    },
+    Step {
+        name: "contract",
+        about: "every behaviour has a test",
+        run: |workspace| contract::check(workspace).map(|()| Done::Passed),
+    },
+    Step {
+        name: "instructions",
+        about: "instruction counts of hot paths, where valgrind is installed",
+        run: |workspace| match instructions::possible(workspace) {
+            Ok(()) => instructions::check(workspace).map(|()| Done::Passed),
+            Err(skipped) => Ok(Done::Skipped(skipped)),
+        },
+    },
+];
+
+pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(), Error> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let steps = match arguments.as_slice() {
+        [] => STEPS.iter().collect(),
+        ["--list"] => {
+            let rows: Vec<_> = STEPS
+                .iter()
+                .map(|s| vec![s.name.to_owned(), s.about.to_owned()])
+                .collect();
+            print!("{}", text::columns(&rows));
+            return Ok(());
+        }
+        ["--only", names] => select(names)?,
+        [only] if only.starts_with("--only=") => select(&only["--only=".len()..])?,
+        _ => return Err(Error::usage("`test` takes `--only A,B` or `--list`")),
+    };
+    run(workspace, &steps)
+}
+
+/// The steps of a list of names, in their own order.
+fn select(names: &str) -> Result<Vec<&'static Step>, Error> {
+    let names: Vec<&str> = names
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    if names.is_empty() {
+        return Err(Error::usage(
+            "`--only` needs the name of a step; `--list` prints them",
+        ));
+    }
+    if let Some(name) = names
+        .iter()
+        .find(|name| STEPS.iter().all(|step| step.name != **name))
+    {
+        let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        return Err(Error::usage(format!(
+            "there is no step `{name}`; there are: {}",
+            known.join(", ")
+        )));
+    }
+    Ok(STEPS
+        .iter()
+        .filter(|step| names.contains(&step.name))
+        .collect())
+}
+
+fn run(workspace: &Workspace, steps: &[&Step]) -> Result<(), Error> {
+    let mut rows = Vec::new();
+    let (mut passed, mut failed) = (0, 0);
+    for step in steps {
+        let name = step.name.to_owned();
+        if failed > 0 {
+            rows.push(vec![name, "-".to_owned(), "not run".to_owned()]);
+            continue;
+        }
+        println!("\n=== {}: {}", step.name, step.about);
+        let start = Instant::now();
+        let result = (step.run)(workspace);
+        let seconds = format!("{:.1} s", start.elapsed().as_secs_f64());
+        let verdict = match result {
+            Ok(Done::Passed) => "passed".to_owned(),
+            Ok(Done::Skipped(why)) => format!("skipped: {why}"),
+            Err(error) => {
+                println!("{error}");
+                failed += 1;
+                "FAILED".to_owned()
+            }
+        };
+        passed = rows.len() + 1 - failed;
+        println!("--- {}: {verdict}, {seconds}", step.name);
+        rows.push(vec![name, seconds, verdict]);
+    }
+    println!("\n{}", text::columns(&rows));
+    println!("{passed} passed, {failed} failed");
+    if failed > 0 {
+        Err(Error::Reported)
+    } else {
+        Ok(())
+    }
+}
+
+fn fmt(workspace: &Workspace) -> Result<Done, Error> {
+    require(workspace, "fmt", "rustfmt", "rustup component add rustfmt")?;
+    cargo(workspace, &["fmt", "--all", "--check"])
+}
+
+fn clippy(workspace: &Workspace) -> Result<Done, Error> {
+    require(workspace, "clippy", "clippy", "rustup component add clippy")?;
+    cargo(
+        workspace,
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )
+}
+
+fn tests(workspace: &Workspace) -> Result<Done, Error> {
+    if process::succeeds(workspace.cargo().args(["nextest", "--version"])) {
+        cargo(workspace, &["nextest", "run", "--workspace"])
+    } else {
+        println!("cargo-nextest is not installed; running `cargo test` instead");
+        cargo(workspace, &["test", "--workspace", "--all-targets"])
+    }
+}
+
+fn doctests(workspace: &Workspace) -> Result<Done, Error> {
+    cargo(workspace, &["test", "--workspace", "--doc"])
+}
+
+fn rustdoc(workspace: &Workspace) -> Result<Done, Error> {
+    let mut cargo = workspace.cargo();
+    cargo
+        .args(["doc", "--workspace", "--no-deps"])
+        .env("RUSTDOCFLAGS", "-D warnings");
+    process::run(&mut cargo).map(|()| Done::Passed)
+}
+
+fn cargo(workspace: &Workspace, arguments: &[&str]) -> Result<Done, Error> {
+    process::run(workspace.cargo().args(arguments)).map(|()| Done::Passed)
+}
+
+/// Says how to install a part of the toolchain that is missing.
+fn require(
+    workspace: &Workspace,
+    subcommand: &str,
+    tool: &'static str,
+    install: &'static str,
+) -> Result<(), Error> {
+    let mut question: Command = workspace.cargo();
+    if process::succeeds(question.args([subcommand, "--version"])) {
+        Ok(())
+    } else {
+        Err(Error::Missing { tool, install })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_keep_their_order() {
+        let names: Vec<&str> = select("tidy, loom,fmt")
+            .unwrap()
+            .iter()
+            .map(|step| step.name)
+            .collect();
+        assert_eq!(names, ["fmt", "loom", "tidy"]);
+    }
+
+    #[test]
+    fn an_unknown_step_is_answered_with_those_that_exist() {
+        let Err(Error::Usage(message)) = select("tidy,moon") else {
+            panic!("accepted")
+        };
+        assert!(
+            message.contains("`moon`") && message.contains("loom"),
+            "{message}"
+        );
+        assert!(select(",").is_err());
+    }
+}

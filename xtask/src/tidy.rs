@@ -1,0 +1,164 @@
+//! `cargo xtask tidy`: what the compiler does not check about this workspace.
+
+mod layers;
+mod leftovers;
+mod links;
+mod unsafe_code;
+
+use std::fmt;
+
+use crate::error::Error;
+use crate::text;
+use crate::workspace::Workspace;
+
+/// Lines of Rust past which a file is worth splitting.
+const LONG_FILE: usize = 900;
+
+/// One thing that is not tidy, and what to do about it.
+#[derive(Debug, PartialEq, Eq)]
+enum Problem {
+    /// A crate without a place in the layers.
+    NoLayer { package: String },
+    /// A crate that depends on one beside or above it.
+    Upwards { package: String, dependency: String },
+    /// A crate other than the facade that uses the facade's macros.
+    MacrosElsewhere { package: String, dependency: String },
+    /// A link to nothing.
+    DeadLink {
+        file: String,
+        line: usize,
+        target: String,
+    },
+    /// A link out of the repository.
+    OutsideLink {
+        file: String,
+        line: usize,
+        target: String,
+    },
+    /// Work that was left for later.
+    Leftover {
+        file: String,
+        line: usize,
+        what: &'static str,
+    },
+    /// ARCHITECTURE.md does not exist.
+    NoArchitecture,
+    /// A crate that ARCHITECTURE.md does not name.
+    NotInArchitecture { package: String },
+    /// Unsafe code outside the modules that may hold it.
+    Unsafe { file: String, line: usize },
+    /// A crate root that does not forbid unsafe code.
+    NotForbidden { file: String },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::NoLayer { package } => write!(
+                f,
+                "{package}: has no layer; give it one in ARCHITECTURE.md and xtask/src/tidy/layers.rs"
+            ),
+            Problem::Upwards {
+                package,
+                dependency,
+            } => write!(
+                f,
+                "{package}: depends on {dependency}, which is not below it; move the code down or turn the dependency round"
+            ),
+            Problem::MacrosElsewhere {
+                package,
+                dependency,
+            } => {
+                write!(
+                    f,
+                    "{package}: depends on {dependency}, which only the facade may use"
+                )
+            }
+            Problem::DeadLink { file, line, target } => {
+                write!(f, "{file}:{line}: the link to `{target}` leads nowhere")
+            }
+            Problem::OutsideLink { file, line, target } => {
+                write!(
+                    f,
+                    "{file}:{line}: the link to `{target}` leads out of the repository"
+                )
+            }
+            Problem::Leftover { file, line, what } => {
+                write!(f, "{file}:{line}: `{what}`; finish it or open an issue")
+            }
+            Problem::NoArchitecture => f.write_str(
+                "ARCHITECTURE.md is missing; it explains the layers and names every crate",
+            ),
+            Problem::NotInArchitecture { package } => {
+                write!(f, "ARCHITECTURE.md: does not name the crate {package}")
+            }
+            Problem::Unsafe { file, line } => write!(
+                f,
+                "{file}:{line}: unsafe code outside the modules that may hold it (ARCHITECTURE.md, invariant 3)"
+            ),
+            Problem::NotForbidden { file } => {
+                write!(f, "{file}: this crate root needs #![forbid(unsafe_code)]")
+            }
+        }
+    }
+}
+
+pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(), Error> {
+    if !arguments.is_empty() {
+        return Err(Error::usage("`tidy` takes no arguments"));
+    }
+    check(workspace)
+}
+
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
+    let files = workspace.files()?;
+    let packages = layers::packages(&workspace.metadata()?, &workspace.root)?;
+    let mut problems = layers::check(&packages);
+    problems.extend(architecture(workspace, &packages));
+
+    for file in files.iter().filter(|file| file.ends_with(".md")) {
+        problems.extend(links::check(workspace, file, &workspace.read(file)?));
+    }
+    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+        let source = workspace.read(file)?;
+        problems.extend(leftovers::check(file, &source));
+        problems.extend(unsafe_code::check(file, &source));
+        let lines = source.lines().count();
+        if lines > LONG_FILE {
+            println!("warning: {file}: {lines} lines; over {LONG_FILE}, consider splitting it");
+        }
+    }
+    for root in packages
+        .iter()
+        .flat_map(|package| package.roots_that_forbid_unsafe())
+    {
+        problems.extend(unsafe_code::check_root(root, &workspace.read(root)?));
+    }
+
+    for problem in &problems {
+        println!("{problem}");
+    }
+    if problems.is_empty() {
+        println!("tidy: {} files, {} crates", files.len(), packages.len());
+        return Ok(());
+    }
+    Err(Error::Findings {
+        check: "tidy",
+        count: problems.len(),
+        advice: "each line above says where",
+    })
+}
+
+/// Every crate has its place on the map.
+fn architecture(workspace: &Workspace, packages: &[layers::Package]) -> Vec<Problem> {
+    let Ok(page) = workspace.read("ARCHITECTURE.md") else {
+        return vec![Problem::NoArchitecture];
+    };
+    packages
+        .iter()
+        .filter(|package| !text::has_word(&page, &package.name, true))
+        .map(|package| Problem::NotInArchitecture {
+            package: package.name.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,245 @@
+//! `cargo xtask weaken`: proof that the loom models see what they are there for.
+//!
+//! Each entry of `xtask/weaken.list` takes one ordering or fence away, in a copy of the workspace,
+//! and its model must then fail. A model that passes anyway does not check that line.
+
+mod list;
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::models::{self, LOOM};
+use crate::process::How;
+use crate::text;
+use crate::workspace::Workspace;
+pub(crate) use list::ListError;
+use list::{Entry, LIST, apply, parse};
+
+/// What the copy does without.
+const LEFT_OUT: &str = "bench/";
+
+/// What came of one model of one entry.
+enum Outcome {
+    Caught,
+    NotCaught,
+    NotFinished,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Outcome::Caught => "yes",
+            Outcome::NotCaught => "NO",
+            Outcome::NotFinished => "NO, did not finish",
+        })
+    }
+}
+
+pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(), Error> {
+    let mut entries = parse(&workspace.read(LIST)?)?;
+    if let Some(name) = models::one_name("weaken", arguments)? {
+        let known = entries.iter().map(|entry| entry.name.clone()).collect();
+        entries.retain(|entry| entry.name == name);
+        if entries.is_empty() {
+            return Err(Error::Unknown {
+                kind: "weakening",
+                name: name.to_owned(),
+                known,
+            });
+        }
+    }
+    if entries.is_empty() {
+        return Err(ListError::Empty.into());
+    }
+    let copy = Scratch::of(workspace)?;
+    copy.all_pass_unweakened(&mut entries)?;
+
+    let mut rows = vec![
+        ["name", "model", "seconds", "caught"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    let mut findings = 0;
+    for entry in &entries {
+        println!("{} ...", entry.name);
+        match copy.try_entry(entry) {
+            Ok(outcomes) => {
+                for (model, seconds, outcome) in outcomes {
+                    findings += usize::from(!matches!(outcome, Outcome::Caught));
+                    let cells = [
+                        entry.name.clone(),
+                        model,
+                        format!("{seconds:.1}"),
+                        outcome.to_string(),
+                    ];
+                    rows.push(cells.to_vec());
+                }
+            }
+            Err(Error::List(error)) => {
+                findings += 1;
+                println!("{error}");
+                let models = entry.models.join(", ");
+                rows.push(vec![
+                    entry.name.clone(),
+                    models,
+                    "-".to_owned(),
+                    "NO, bad entry".to_owned(),
+                ]);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    println!("\n{}", text::columns(&rows));
+    if findings == 0 {
+        return Ok(());
+    }
+    Err(Error::Findings {
+        check: "weaken",
+        count: findings,
+        advice: "a weakening that is not caught needs a better model, or is not needed in the code",
+    })
+}
+
+/// The copy of the workspace that is weakened.
+struct Scratch {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Scratch {
+    /// Makes the copy, or brings the one of the last time up to date.
+    fn of(workspace: &Workspace) -> Result<Self, Error> {
+        let dir = workspace.target.join("weaken");
+        let copy = Scratch {
+            root: dir.join("src"),
+            target: dir.join("target"),
+        };
+        let files: Vec<String> = workspace
+            .files()?
+            .into_iter()
+            .filter(|file| !file.starts_with(LEFT_OUT))
+            .collect();
+        copy.remove_others(&copy.root, &files)?;
+        for file in &files {
+            copy.write(
+                file,
+                &fs::read(workspace.path(file)).map_err(Error::reading(file))?,
+            )?;
+        }
+        Ok(copy)
+    }
+
+    /// Writes a file unless it is the same already: what keeps its date is not compiled again.
+    fn write(&self, file: &str, content: &[u8]) -> Result<(), Error> {
+        let path = self.root.join(file);
+        if fs::read(&path).is_ok_and(|old| old == content) {
+            return Ok(());
+        }
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(Error::writing(parent))?;
+        }
+        fs::write(&path, content).map_err(Error::writing(path))
+    }
+
+    /// Removes what the workspace no longer has: cargo would find a forgotten test by itself.
+    fn remove_others(&self, dir: &Path, files: &[String]) -> Result<(), Error> {
+        let Ok(entries) = fs::read_dir(dir) else {
+            return Ok(());
+        };
+        for entry in entries {
+            let path = entry.map_err(Error::reading(dir))?.path();
+            if path.is_dir() {
+                self.remove_others(&path, files)?;
+            } else {
+                let relative = path
+                    .strip_prefix(&self.root)
+                    .unwrap_or(&path)
+                    .to_string_lossy();
+                // The lockfile may be one that cargo wrote for the copy.
+                let belongs = relative == "Cargo.lock"
+                    || files
+                        .binary_search_by(|file| file.as_str().cmp(&relative))
+                        .is_ok();
+                if !belongs {
+                    fs::remove_file(&path).map_err(Error::writing(&path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every model passes before anything is weakened. Also puts the full names into the entries.
+    fn all_pass_unweakened(&self, entries: &mut [Entry]) -> Result<(), Error> {
+        let binary = LOOM.build_in(&self.root, &self.target)?;
+        let known = LOOM.list(&binary)?;
+        let mut needed = Vec::new();
+        for model in entries.iter_mut().flat_map(|entry| &mut entry.models) {
+            match models::select(&known, model).as_deref() {
+                Some([one]) => *model = one.clone(),
+                _ => {
+                    let name = model.clone();
+                    return Err(Error::Unknown {
+                        kind: "model",
+                        name,
+                        known,
+                    });
+                }
+            }
+            if !needed.contains(model) {
+                needed.push(model.clone());
+            }
+        }
+        println!("unweakened:");
+        let runs = LOOM.run_all(&binary, &needed)?;
+        let failed = runs
+            .iter()
+            .filter(|run| run.ended.how != How::Passed)
+            .count();
+        if failed == 0 {
+            return Ok(());
+        }
+        Err(Error::Findings {
+            check: "weaken",
+            count: failed,
+            advice: "these models fail without any weakening; repair that first",
+        })
+    }
+
+    /// Weakens, builds, runs the models of the entry, and puts the file back.
+    fn try_entry(&self, entry: &Entry) -> Result<Vec<(String, f64, Outcome)>, Error> {
+        let path = self.root.join(&entry.file);
+        let original = fs::read_to_string(&path).map_err(|_| ListError::NoFile {
+            name: entry.name.clone(),
+            file: entry.file.clone(),
+        })?;
+        self.write(&entry.file, apply(entry, &original)?.as_bytes())?;
+        let outcomes = self.run_weakened(entry);
+        self.write(&entry.file, original.as_bytes())?;
+        outcomes
+    }
+
+    fn run_weakened(&self, entry: &Entry) -> Result<Vec<(String, f64, Outcome)>, Error> {
+        let binary = LOOM
+            .build_in(&self.root, &self.target)
+            .map_err(|error| match error {
+                Error::Failed { .. } => ListError::DoesNotCompile {
+                    name: entry.name.clone(),
+                }
+                .into(),
+                other => other,
+            })?;
+        let mut outcomes = Vec::new();
+        for model in &entry.models {
+            let run = LOOM.run_one(&binary, model)?;
+            let outcome = match run.ended.how {
+                How::Failed(_) => Outcome::Caught,
+                How::Passed => Outcome::NotCaught,
+                How::TimedOut => Outcome::NotFinished,
+            };
+            outcomes.push((run.model, run.ended.seconds, outcome));
+        }
+        Ok(outcomes)
+    }
+}
