@@ -131,9 +131,16 @@ impl Idle {
         true
     }
 
-    /// A searcher found work. True: it was the last one, and tells another.
+    /// A searcher found work. True: it was the last one; if it sees more work after this, it claims
+    /// another worker.
     #[must_use]
     pub fn end_search(&self) -> bool {
-        unpack(self.counts.fetch_sub(SEARCHING_ONE, Ordering::AcqRel)).searching == 1
+        let last = unpack(self.counts.fetch_sub(SEARCHING_ONE, Ordering::AcqRel)).searching == 1;
+        if last {
+            // Pairs with the fence in `announce`: a pusher that saw us searching and said nothing
+            // has pushed before the look that follows.
+            fence(Ordering::SeqCst);
+        }
+        last
     }
 }

@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use crate::observe::EventKind;
 use crate::sched::pool::{Pool, Remote};
 use crate::sched::stop::Phase;
-use crate::sync::atomic::{Ordering, fence};
+use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, XorShift, clock, hint, thread};
 use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId};
 use crate::tuning::{
@@ -204,7 +204,7 @@ impl Worker {
         self.pace.since_injector.set(0);
         self.pool.poll_driver(MAX_IO_COMPLETIONS);
         // A few, not a batch: local work is there too, and a batch would only push it out.
-        self.take_from_injector(BATCH_USUAL)
+        self.take_from_injector(BATCH_MIN)
     }
 
     /// Takes a batch's time into the running mean and starts the next batch.
@@ -269,7 +269,7 @@ impl Worker {
         }
         let share = self.pool.injector.len() / self.pool.remotes.len();
         let usual = share.clamp(BATCH_MIN, BATCH_USUAL);
-        self.take_from_injector(BATCH_USUAL)
+        self.take_from_injector(if share > BATCH_MAX { BATCH_MAX } else { usual })
     }
 
     /// Up to `wanted` tasks from the injector: the first is run, the others go into the ring.
@@ -332,15 +332,11 @@ impl Worker {
     fn end_search(&self) {
         self.searching.set(false);
         self.remote().pulse.set_busy(true);
-        if self.pool.idle.end_search() {
-            // Pairs with the fence in `Idle::announce`: a pusher that saw us searching has pushed
-            // before this look.
-            fence(Ordering::SeqCst);
-            if self.pool.has_work(self.index)
-                && let Some(sleeper) = self.pool.idle.claim()
-            {
-                self.pool.unpark(sleeper);
-            }
+        if self.pool.idle.end_search()
+            && self.pool.has_work(self.index)
+            && let Some(sleeper) = self.pool.idle.claim()
+        {
+            self.pool.unpark(sleeper);
         }
         // What was measured before the search says nothing about what follows.
         self.begin_batch(clock::now());

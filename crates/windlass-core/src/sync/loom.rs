@@ -3,7 +3,7 @@
 pub use loom::cell::UnsafeCell;
 pub use loom::sync::MutexGuard;
 pub use std::sync::Arc;
-pub use loom::thread_local;
+pub(crate) use loom::thread_local;
 
 use std::time::Duration;
 
@@ -59,6 +59,12 @@ impl<T> Mutex<T> {
     /// Takes the lock if nobody holds it.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok()
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Mutex::new(T::default())
     }
 }
 

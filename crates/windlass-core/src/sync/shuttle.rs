@@ -2,7 +2,7 @@
 
 pub use shuttle::sync::MutexGuard;
 pub use std::sync::Arc;
-pub use shuttle::thread_local;
+pub(crate) use shuttle::thread_local;
 
 use std::time::Duration;
 

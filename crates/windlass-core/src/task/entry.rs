@@ -53,6 +53,26 @@ impl Entry {
         Entry(header)
     }
 
+    /// A task without a pool, for the models: its wakes go nowhere, so it must not be left idle.
+    #[cfg(windlass_loom)]
+    pub fn for_model<F>(future: F) -> (Entry, crate::task::JoinHandle<F::Output>)
+    where
+        F: std::future::Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let entry = crate::task::allocate(
+            crate::task::FutureBody(future),
+            crate::task::state::Home::Blocking,
+            std::ptr::null(),
+            || crate::task::TaskId::numbered(1, 1),
+            crate::task::Options::here(),
+            true,
+        );
+        // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
+        let handle = unsafe { crate::task::JoinHandle::from_raw(entry.as_ptr()) };
+        (entry, handle)
+    }
+
     #[inline]
     pub(crate) fn as_ptr(&self) -> NonNull<Header> {
         self.0
