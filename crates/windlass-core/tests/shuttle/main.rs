@@ -1,0 +1,291 @@
+//! The whole scheduler under randomised schedules: `cargo xtask shuttle`.
+//!
+//! shuttle is sequentially consistent: it finds lost wake-ups, deadlocks and lost tasks, but no
+//! weak ordering (the loom models do). A failure prints the schedule that reproduces it.
+#![cfg(windlass_shuttle)]
+#![allow(clippy::disallowed_types, reason = "tests count with plain atomics")]
+
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Poll, Waker};
+
+use windlass_core::sched::pool::{Config, Hooks, Pool, Spin};
+use windlass_core::sync::{Mutex, thread};
+use windlass_core::task::{Class, FutureBody, JoinHandle, Options, shield};
+
+fn check(schedules: usize, f: impl Fn() + Send + Sync + 'static) {
+    let f = Arc::new(f);
+    let random = f.clone();
+    shuttle::check_random(move || random(), schedules);
+    shuttle::check_pct(move || f(), schedules, 3);
+}
+
+/// For programs with an endless task: a priority schedule would let it run for ever.
+fn check_fair(schedules: usize, f: impl Fn() + Send + Sync + 'static) {
+    shuttle::check_random(f, schedules);
+}
+
+fn start(workers: usize) -> Arc<Pool> {
+    let config = Config { workers, spin: Spin { tight: 1, yields: 2 }, ..Config::default() };
+    Pool::start(config, Hooks::default(), None).expect("shuttle starts threads")
+}
+
+fn spawn<F>(pool: &Pool, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    pool.spawn(FutureBody(future), Options::here())
+}
+
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Waits until at most `awake` workers are awake: the states worth starting a race from.
+fn settle(pool: &Pool, awake: usize) {
+    while pool.snapshot().unparked > awake {
+        thread::yield_now();
+    }
+}
+
+/// A one-shot signal.
+#[derive(Default)]
+struct Signal(Mutex<(bool, Option<Waker>)>);
+
+impl Signal {
+    fn set(&self) {
+        let mut inner = self.0.lock();
+        inner.0 = true;
+        let waker = inner.1.take();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    async fn wait(&self) {
+        poll_fn(|cx| {
+            let mut inner = self.0.lock();
+            if inner.0 {
+                return Poll::Ready(());
+            }
+            inner.1 = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+struct Guard(Arc<AtomicUsize>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn shuttle_every_task_and_its_children_complete() {
+    check(3_000, || {
+        let pool = start(2);
+        let inner = pool.clone();
+        let parent = spawn(&pool, async move {
+            let children: Vec<_> = (0..10)
+                .map(|number| {
+                    spawn(&inner, async move {
+                        yield_now().await;
+                        number
+                    })
+                })
+                .collect();
+            let mut sum = 0;
+            for child in children {
+                sum += child.await.expect("it does not fail");
+            }
+            sum
+        });
+        let outside: Vec<_> = (0..3).map(|number| spawn(&pool, async move { number })).collect();
+        assert_eq!(windlass_core::block_on(parent).expect("it does not fail"), 45);
+        for (number, task) in outside.into_iter().enumerate() {
+            assert_eq!(windlass_core::block_on(task).expect("it does not fail"), number);
+        }
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
+
+#[test]
+fn shuttle_wakes_from_outside_reach_sleeping_workers() {
+    check(5_000, || {
+        let pool = start(2);
+        let signals: Vec<Arc<Signal>> = (0..3).map(|_| Arc::default()).collect();
+        let tasks: Vec<_> = signals
+            .iter()
+            .map(|signal| {
+                let signal = signal.clone();
+                spawn(&pool, async move { signal.wait().await })
+            })
+            .collect();
+        settle(&pool, 1);
+        let wakers: Vec<_> = signals
+            .into_iter()
+            .map(|signal| thread::spawn("waker".into(), 0, move || signal.set()).expect("thread"))
+            .collect();
+        for task in tasks {
+            windlass_core::block_on(task).expect("it was woken");
+        }
+        for waker in wakers {
+            waker.join().expect("no panic");
+        }
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
+
+#[test]
+fn shuttle_spawns_from_outside_reach_sleeping_workers() {
+    check(3_000, || {
+        let pool = start(2);
+        for awake in [0, 1] {
+            settle(&pool, awake);
+            let tasks: Vec<_> = (0..2).map(|_| spawn(&pool, async {})).collect();
+            for task in tasks {
+                windlass_core::block_on(task).expect("it does not fail");
+            }
+        }
+        settle(&pool, 0);
+        assert_eq!(pool.snapshot().searching, 0);
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
+
+#[test]
+fn shuttle_shutdown_drops_every_future_once() {
+    check_fair(10_000, || {
+        let pool = start(2);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let signal = Arc::new(Signal::default());
+        let mut tasks = Vec::new();
+        for kind in 0..4 {
+            let (guard, signal) = (Guard(dropped.clone()), signal.clone());
+            tasks.push(spawn(&pool, async move {
+                let _guard = guard;
+                match kind {
+                    0 => std::future::pending::<()>().await,
+                    1 => signal.wait().await,
+                    2 => loop {
+                        yield_now().await;
+                    },
+                    _ => shield(async { yield_now().await }).await,
+                }
+            }));
+        }
+        // A foreign wake at the very moment of the shutdown.
+        let waker = {
+            let signal = signal.clone();
+            thread::spawn("waker".into(), 0, move || signal.set()).expect("thread")
+        };
+        let report = pool.shutdown(None);
+        assert!(report.stuck.is_empty() && report.leaked_tasks == 0);
+        waker.join().expect("no panic");
+        assert_eq!(dropped.load(Ordering::Relaxed), 4);
+        for task in tasks {
+            // Resolved, one way or the other.
+            let _ = windlass_core::block_on(task);
+        }
+    });
+}
+
+#[test]
+fn shuttle_a_spawn_during_shutdown_is_run_or_refused() {
+    check(5_000, || {
+        let pool = start(1);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let (other, guard) = (pool.clone(), Guard(dropped.clone()));
+        let spawner = thread::spawn("spawner".into(), 0, move || {
+            let task = spawn(&other, async move {
+                let _guard = guard;
+                yield_now().await;
+            });
+            let _ = windlass_core::block_on(task);
+        })
+        .expect("thread");
+        assert!(pool.shutdown(None).stuck.is_empty());
+        spawner.join().expect("the handle resolves");
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn shuttle_abort_races_with_everything() {
+    check(5_000, || {
+        let pool = start(2);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let signal = Arc::new(Signal::default());
+        let (guard, waited) = (Guard(dropped.clone()), signal.clone());
+        let task = spawn(&pool, async move {
+            let _guard = guard;
+            yield_now().await;
+            shield(async { yield_now().await }).await;
+            waited.wait().await;
+        });
+        let abort = task.abort_handle();
+        let aborter = thread::spawn("aborter".into(), 0, move || abort.abort()).expect("thread");
+        signal.set();
+        match windlass_core::block_on(task) {
+            Ok(()) => {}
+            Err(error) => assert!(error.is_cancelled()),
+        }
+        assert_eq!(dropped.load(Ordering::Relaxed), 1, "dropped before the handle resolved");
+        aborter.join().expect("no panic");
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
+
+#[test]
+fn shuttle_two_pools_wake_each_other() {
+    check(3_000, || {
+        let (left, right) = (start(1), start(1));
+        let (there, back): (Arc<Signal>, Arc<Signal>) = Default::default();
+        let (a, b) = (there.clone(), back.clone());
+        let first = spawn(&left, async move {
+            a.set();
+            b.wait().await;
+        });
+        let second = spawn(&right, async move {
+            there.wait().await;
+            back.set();
+        });
+        windlass_core::block_on(first).expect("woken");
+        windlass_core::block_on(second).expect("woken");
+        assert!(left.shutdown(None).stuck.is_empty());
+        assert!(right.shutdown(None).stuck.is_empty());
+    });
+}
+
+#[test]
+fn shuttle_classes_all_run() {
+    check(2_000, || {
+        let pool = start(2);
+        let classes = [Class::Normal, Class::High, Class::Low, Class::Background];
+        let tasks: Vec<_> = classes
+            .into_iter()
+            .map(|class| {
+                let options = Options { class, ..Options::here() };
+                pool.spawn(FutureBody(async { yield_now().await }), options)
+            })
+            .collect();
+        for task in tasks {
+            windlass_core::block_on(task).expect("it does not fail");
+        }
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
