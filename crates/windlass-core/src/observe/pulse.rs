@@ -54,14 +54,26 @@ impl Pulse {
     pub(crate) fn begin(&self, task: &Header) -> u64 {
         let polls = self.polls.load(Ordering::Relaxed);
         self.polls.store(polls.wrapping_add(1), Ordering::Relaxed);
+        match task.meta().plain_location() {
+            Some(location) => {
+                let address = std::ptr::from_ref(task).addr() as u64;
+                self.id.store(address, Ordering::Relaxed);
+                self.location.store(location.cast_mut(), Ordering::Relaxed);
+                if self.name_len.load(Ordering::Relaxed) != 0 {
+                    self.set_name("");
+                }
+            }
+            None => self.begin_with_extra(task),
+        }
+        polls
+    }
+
+    #[cold]
+    fn begin_with_extra(&self, task: &Header) {
         self.id.store(task.id().get(), Ordering::Relaxed);
         let location = std::ptr::from_ref(task.meta().location()).cast_mut();
         self.location.store(location, Ordering::Relaxed);
-        let name = task.meta().name();
-        if name.is_some() || self.name_len.load(Ordering::Relaxed) != 0 {
-            self.set_name(name.map_or("", |name| name));
-        }
-        polls
+        self.set_name(task.meta().name().map_or("", |name| name));
     }
 
     #[cold]

@@ -37,7 +37,7 @@ const _: () = assert!(RING_CAPACITY.is_power_of_two());
 pub struct Ring<T> {
     head: Padded<AtomicU64>,
     tail: Padded<AtomicU32>,
-    slots: Box<[AtomicPtr<T>]>,
+    slots: Box<[AtomicPtr<T>; RING_CAPACITY]>,
 }
 
 fn pack(steal: u32, real: u32) -> u64 {
@@ -60,7 +60,7 @@ impl<T> Ring<T> {
         Ring {
             head: Padded(AtomicU64::new(0)),
             tail: Padded(AtomicU32::new(0)),
-            slots: (0..RING_CAPACITY).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect(),
+            slots: Box::new(std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut()))),
         }
     }
 

@@ -152,7 +152,7 @@ impl Linked for Header {
 /// Workers, queues and idle set.
 pub struct Pool {
     pub(crate) config: Config,
-    pub(crate) remotes: Box<[Remote]>,
+    pub(crate) remotes: Box<[Arc<Remote>]>,
     pub(crate) injector: Injector<Header>,
     // Read by every worker before every poll and written rarely: on lines of their own.
     pub(crate) classes: Padded<Classes>,
@@ -220,7 +220,7 @@ impl Pool {
     ) -> io::Result<Arc<Pool>> {
         let workers = config.workers;
         let pool = Arc::new(Pool {
-            remotes: (0..workers).map(|_| Remote::new()).collect(),
+            remotes: (0..workers).map(|_| Arc::new(Remote::new())).collect(),
             injector: Injector::default(),
             classes: Padded::default(),
             stop: Padded(Stop::new(workers)),
@@ -542,7 +542,7 @@ impl Pool {
 
     /// Also reaches the shards of workers that cannot do it themselves.
     fn force(&self) {
-        for remote in &self.remotes {
+        for remote in self.remotes.iter() {
             remote.registry.walk(|task| {
                 task.cancel_by_force();
                 true
@@ -600,7 +600,7 @@ impl Pool {
     /// References to suspended tasks, `most` at most: for dumps.
     pub fn suspended(&self, most: usize) -> Vec<crate::task::TaskRef> {
         let mut tasks = Vec::new();
-        for remote in &self.remotes {
+        for remote in self.remotes.iter() {
             if tasks.len() < most {
                 remote.registry.walk(|task| {
                     tasks.push(task);

@@ -29,6 +29,8 @@ use crate::tuning::{
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
 pub(crate) struct Worker {
     pub(crate) pool: Arc<Pool>,
+    /// The other half, at hand without a look into the pool's array.
+    remote: Arc<Remote>,
     pub(crate) index: usize,
     shard: Shard,
     rng: RefCell<XorShift>,
@@ -66,9 +68,11 @@ struct LoneGate {
 impl Worker {
     pub(crate) fn new(pool: Arc<Pool>, index: usize) -> Worker {
         let seed = pool.config.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let shard = pool.remotes[index].registry.owner();
+        let remote = pool.remotes[index].clone();
+        let shard = remote.registry.owner();
         let interval = interval_for(INITIAL_POLL_NS);
         Worker {
+            remote,
             shard,
             rng: RefCell::new(XorShift::new(seed)),
             searching: Cell::new(false),
@@ -95,7 +99,7 @@ impl Worker {
 
     #[inline(always)]
     fn remote(&self) -> &Remote {
-        &self.pool.remotes[self.index]
+        &self.remote
     }
 
     /// Runs tasks until the pool exits.

@@ -94,6 +94,13 @@ impl Meta {
         Some(unsafe { &*untagged })
     }
 
+    /// The location of a task that has nothing else, without a branch on what else there is.
+    #[inline(always)]
+    pub(crate) fn plain_location(&self) -> Option<*const Location<'static>> {
+        let plain = self.0.addr().get() & TAG == 0;
+        plain.then_some(self.0.as_ptr().cast_const().cast())
+    }
+
     pub(crate) fn id(&self) -> Option<TaskId> {
         Some(self.extra()?.id)
     }

@@ -195,6 +195,22 @@ impl State {
         })
     }
 
+    /// As `wake`, and gives up the waker's reference in the same step. None: the task is complete,
+    /// nothing was changed, and the reference is still to be released.
+    #[inline]
+    pub fn wake_by_value(&self) -> Option<Wake> {
+        self.change(|now| {
+            // The entry's reference stays, so this one is not the last.
+            if now & COMPLETE != 0 {
+                (None, None)
+            } else if now & HELD == 0 {
+                (Some((now | HELD) - REF_ONE), Some(Wake::Submit))
+            } else {
+                (Some((now | NOTIFIED) - REF_ONE), Some(Wake::Nothing))
+            }
+        })
+    }
+
     /// Somebody wants the task to end.
     pub fn cancel(&self) -> Wake {
         self.change(|now| {

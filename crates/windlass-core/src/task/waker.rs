@@ -64,10 +64,19 @@ unsafe fn clone(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake_by_value(data: *const ()) {
-    // SAFETY: as above; the waker's reference is given up after the wake.
-    unsafe {
-        wake_by_ref(data);
-        drop_waker(data);
+    // SAFETY: wakers are made from non-null headers.
+    let header = unsafe { NonNull::new_unchecked(data.cast_mut().cast::<Header>()) };
+    let woken = if context::self_wake(header) {
+        None
+    } else {
+        // SAFETY: rule 7: the waker's reference is counted until this very step.
+        unsafe { header.as_ref() }.state.wake_by_value()
+    };
+    match woken {
+        Some(Wake::Submit) => submit(header),
+        Some(Wake::Nothing) => {}
+        // SAFETY: rule 7: the waker's reference, still counted.
+        None => unsafe { header::release(header) },
     }
 }
 

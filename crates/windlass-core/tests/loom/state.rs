@@ -143,3 +143,34 @@ fn state_the_last_reference_sees_everything() {
         assert_eq!(freed, 1);
     });
 }
+
+#[test]
+fn state_a_wake_by_value_gives_up_exactly_its_reference() {
+    loom::model(|| {
+        let state = Arc::new(scheduled(false));
+        let data = Arc::new([AtomicUsize::new(0), AtomicUsize::new(1)]);
+        // Two wakers exist beside the entry.
+        state.retain();
+        state.retain();
+        let wakers: Vec<_> = (0..2)
+            .map(|index| {
+                let (state, data) = (state.clone(), data.clone());
+                loom::thread::spawn(move || {
+                    data[index].store(1, Ordering::Relaxed);
+                    match state.wake_by_value() {
+                        Some(Wake::Submit) => run(&state, &data)[0],
+                        Some(Wake::Nothing) => false,
+                        None => unreachable!("nobody completes it"),
+                    }
+                })
+            })
+            .collect();
+        let mut seen = run(&state, &data)[0];
+        for waker in wakers {
+            seen |= waker.join().unwrap();
+        }
+        assert!(seen, "a wake was lost, or its writes were");
+        assert!(state.load().is_idle());
+        assert_eq!(state.load().references(), 1, "the entry's is left");
+    });
+}
