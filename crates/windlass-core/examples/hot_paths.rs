@@ -24,7 +24,11 @@ async fn yield_now() {
 
 fn main() {
     let path = std::env::args().nth(1).unwrap_or_default();
-    let config = Config { workers: 1, seed: 1, ..Config::default() };
+    let config = Config {
+        workers: 1,
+        seed: 1,
+        ..Config::default()
+    };
     let pool = match Pool::start(config, Hooks::default(), None) {
         Ok(pool) => pool,
         Err(error) => panic!("the pool does not start: {error}"),

@@ -16,8 +16,8 @@ use crate::queue::{Closed, Injector};
 use crate::sync::{Arc, Mutex, UnsafeCell, hint, thread};
 use crate::task::state::Home;
 use crate::task::{
-    Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran, Registry, Scheduler, Shard,
-    TaskId, AbortHandle, allocate,
+    AbortHandle, Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran, Registry,
+    Scheduler, Shard, TaskId, allocate,
 };
 use crate::tuning::POLLS_PER_TICK;
 
@@ -95,7 +95,8 @@ impl LocalShared {
     fn push_here(&self, entry: Entry) {
         // SAFETY: confined to the home thread, and no other access is active: entries are run
         // outside of the closure.
-        self.queue.with_mut(|queue| unsafe { (*queue).push_back(entry) });
+        self.queue
+            .with_mut(|queue| unsafe { (*queue).push_back(entry) });
     }
 
     /// Only while `context::local()` is this set.
@@ -147,7 +148,10 @@ impl LocalSet {
         let id = || TaskId::numbered(u16::MAX - 2, self.spawned.get());
         let home = Arc::as_ptr(&self.shared).cast();
         // A set has no classes: its queue is a plain FIFO.
-        let options = Options { class: Default::default(), ..options };
+        let options = Options {
+            class: Default::default(),
+            ..options
+        };
         let entry = allocate(FutureBody(future), Home::Local, home, id, options, true);
         // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
         let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
@@ -157,7 +161,10 @@ impl LocalSet {
             // SAFETY: rule 6: just made, not queued yet.
             unsafe { LocalShared::submit(Arc::as_ptr(&self.shared), entry) };
         }
-        LocalJoinHandle { handle, home: PhantomData }
+        LocalJoinHandle {
+            handle,
+            home: PhantomData,
+        }
     }
 
     /// Awaits `future`, and runs the set's tasks meanwhile.
@@ -355,7 +362,8 @@ impl<T> std::fmt::Debug for LocalJoinHandle<T> {
 
 impl<F> std::fmt::Debug for RunUntil<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunUntil").field("set", self.set).finish_non_exhaustive()
+        f.debug_struct("RunUntil")
+            .field("set", self.set)
+            .finish_non_exhaustive()
     }
 }
-

@@ -86,9 +86,19 @@ pub const MAGAZINE: usize = 64;
 pub const DEPOT_MAGAZINES: usize = 2048;
 
 /// Events a worker's flight recorder keeps.
-pub const RECORDER_EVENTS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) { 16 } else { 1024 };
+pub const RECORDER_EVENTS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
+    16
+} else {
+    1024
+};
 /// One in so many spawns, polls and wakes is recorded while recording is sampled.
 pub const SAMPLE_ONE_IN: u64 = 64;
+
+/// While everything is recorded, polls that share one time stamp: a clock read costs as much as
+/// four events.
+pub const POLLS_PER_STAMP: u32 = 16;
+/// One in so many polls is timed, if it is recorded at all.
+pub const TIME_ONE_IN: u64 = 1024;
 
 /// Cache-line distance that keeps two cores apart (two lines: adjacent-line prefetch).
 pub const CACHE_LINE: usize = 128;

@@ -20,7 +20,10 @@ impl Parse for Options {
         while !input.is_empty() {
             let name: Ident = input.parse()?;
             if name != "workers" {
-                return Err(syn::Error::new(name.span(), "unknown option; known: workers = <n>"));
+                return Err(syn::Error::new(
+                    name.span(),
+                    "unknown option; known: workers = <n>",
+                ));
             }
             input.parse::<Token![=]>()?;
             options.workers = Some(input.parse()?);
@@ -62,7 +65,10 @@ fn expand(
         return Err(syn::Error::new_spanned(function.sig.fn_token, message));
     }
     if let Some(argument) = function.sig.inputs.first() {
-        return Err(syn::Error::new_spanned(argument, "the function must not take arguments"));
+        return Err(syn::Error::new_spanned(
+            argument,
+            "the function must not take arguments",
+        ));
     }
     let workers = match options.workers {
         Some(workers) => quote!(#workers),

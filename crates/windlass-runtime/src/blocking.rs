@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::sync::{Condvar, Mutex, clock, thread};
-use windlass_core::task::{JoinHandle, Job, Options, TaskRef};
+use windlass_core::task::{Job, JoinHandle, Options, TaskRef};
 
 use crate::handle::Handle;
 
@@ -61,7 +61,11 @@ pub struct StuckJob {
 impl fmt::Display for StuckJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("(unnamed)");
-        write!(f, "blocking job {name}, spawned at {}, did not return", self.location)
+        write!(
+            f,
+            "blocking job {name}, spawned at {}, did not return",
+            self.location
+        )
     }
 }
 
@@ -224,7 +228,9 @@ impl BlockingPool {
         queued: Queued,
         number: u64,
     ) -> windlass_core::sync::MutexGuard<'a, State> {
-        let expired = queued.start_by.is_some_and(|start_by| clock::now() > start_by);
+        let expired = queued
+            .start_by
+            .is_some_and(|start_by| clock::now() > start_by);
         if expired {
             state.expired += 1;
         } else if let Some(task) = queued.job.task() {
@@ -270,7 +276,10 @@ impl BlockingPool {
             if now >= deadline {
                 break;
             }
-            state = self.ended.wait_for(state, Duration::from_nanos(deadline - now)).0;
+            state = self
+                .ended
+                .wait_for(state, Duration::from_nanos(deadline - now))
+                .0;
         }
         let describe = |task: &TaskRef| StuckJob {
             name: task.header().meta().name().map(|name| name.to_string()),

@@ -89,7 +89,10 @@ const MIN_STACK: usize = 16 * 1024;
 impl Default for Builder {
     fn default() -> Self {
         Builder {
-            config: Config { workers: 0, ..Config::default() },
+            config: Config {
+                workers: 0,
+                ..Config::default()
+            },
             hooks: Hooks {
                 stall_threshold: Some(Duration::from_nanos(tuning::STALL_NS)),
                 ..Hooks::default()
@@ -212,10 +215,14 @@ impl Builder {
         self.blocking.name = format!("{}-blocking", self.config.name);
         self.config.spin = match self.spin {
             Spin::Short => windlass_core::sched::pool::Spin::default(),
-            Spin::None => windlass_core::sched::pool::Spin { tight: 0, yields: 0 },
-            Spin::Rounds { tight, yields } => {
-                windlass_core::sched::pool::Spin { tight, yields: tight.saturating_add(yields) }
-            }
+            Spin::None => windlass_core::sched::pool::Spin {
+                tight: 0,
+                yields: 0,
+            },
+            Spin::Rounds { tight, yields } => windlass_core::sched::pool::Spin {
+                tight,
+                yields: tight.saturating_add(yields),
+            },
         };
         Runtime::start(self)
     }
@@ -223,7 +230,10 @@ impl Builder {
     fn validate(&self) -> Result<(), BuildError> {
         if self.config.workers > MAX_WORKERS {
             let asked = self.config.workers;
-            return Err(BuildError::TooManyWorkers { asked, most: MAX_WORKERS });
+            return Err(BuildError::TooManyWorkers {
+                asked,
+                most: MAX_WORKERS,
+            });
         }
         let zero = |option| Err(BuildError::Zero { option });
         if self.config.victims == 0 {
@@ -240,15 +250,19 @@ impl Builder {
         }
         if self.blocking.max_threads > MAX_BLOCKING {
             let asked = self.blocking.max_threads;
-            return Err(BuildError::TooManyWorkers { asked, most: MAX_BLOCKING });
+            return Err(BuildError::TooManyWorkers {
+                asked,
+                most: MAX_BLOCKING,
+            });
         }
         if self.config.name.contains('\0') {
             return Err(BuildError::BadName);
         }
         match self.stack_size {
-            Some(asked) if asked < MIN_STACK => {
-                Err(BuildError::StackTooSmall { asked, least: MIN_STACK })
-            }
+            Some(asked) if asked < MIN_STACK => Err(BuildError::StackTooSmall {
+                asked,
+                least: MIN_STACK,
+            }),
             _ => Ok(()),
         }
     }
@@ -261,13 +275,19 @@ impl fmt::Display for BuildError {
                 write!(f, "{asked} threads were asked for; ask for {most} at most")
             }
             BuildError::Zero { option } => {
-                write!(f, "{option}(0) leaves nothing to work with; give at least 1")
+                write!(
+                    f,
+                    "{option}(0) leaves nothing to work with; give at least 1"
+                )
             }
             BuildError::BadName => {
                 f.write_str("the thread name holds a NUL byte; the system cannot take it")
             }
             BuildError::StackTooSmall { asked, least } => {
-                write!(f, "a stack of {asked} bytes is too small; give at least {least}")
+                write!(
+                    f,
+                    "a stack of {asked} bytes is too small; give at least {least}"
+                )
             }
             BuildError::Threads(error) => {
                 write!(

@@ -83,7 +83,10 @@ impl CancellationToken {
     pub fn child(&self) -> CancellationToken {
         let mut inner = self.0.inner.lock();
         let key = inner.key();
-        let parent = Parent { node: self.0.clone(), key };
+        let parent = Parent {
+            node: self.0.clone(),
+            key,
+        };
         // Under the lock: a cancellation either sees the child or has set the flag before.
         let cancelled = self.is_cancelled();
         let child = Arc::new(Node::new(cancelled, Some(parent)));
@@ -113,7 +116,10 @@ impl CancellationToken {
 
     /// Resolves when the token is cancelled. Cancel-safe: a dropped wait leaves nothing behind.
     pub fn cancelled(&self) -> Cancelled {
-        Cancelled { token: self.clone(), key: None }
+        Cancelled {
+            token: self.clone(),
+            key: None,
+        }
     }
 
     /// Runs `future` until it ends or the token is cancelled, whichever comes first; the token wins
@@ -154,7 +160,11 @@ impl CancellationToken {
 
 impl Node {
     fn new(cancelled: bool, parent: Option<Parent>) -> Node {
-        Node { cancelled: AtomicBool::new(cancelled), inner: Mutex::default(), parent }
+        Node {
+            cancelled: AtomicBool::new(cancelled),
+            inner: Mutex::default(),
+            parent,
+        }
     }
 }
 
@@ -243,12 +253,16 @@ impl Drop for DropGuard {
 
 impl fmt::Debug for CancellationToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CancellationToken").field("cancelled", &self.is_cancelled()).finish()
+        f.debug_struct("CancellationToken")
+            .field("cancelled", &self.is_cancelled())
+            .finish()
     }
 }
 
 impl fmt::Debug for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cancelled").field("token", &self.token).finish()
+        f.debug_struct("Cancelled")
+            .field("token", &self.token)
+            .finish()
     }
 }

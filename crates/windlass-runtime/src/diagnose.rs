@@ -62,8 +62,17 @@ fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<
     writeln!(
         out,
         "{:>6} {:<9} {:>4} {:>4} {:>12} {:>12} {:>9} {:>8} {:>8} {:>10} {:>10}  in or last in",
-        "worker", "state", "ring", "slot", "polls", "completed", "stolen", "parks", "overfl.",
-        "mean run", "max run",
+        "worker",
+        "state",
+        "ring",
+        "slot",
+        "polls",
+        "completed",
+        "stolen",
+        "parks",
+        "overfl.",
+        "mean run",
+        "max run",
     )?;
     for worker in &snapshot.pool.workers {
         let task = match (&worker.task_name, worker.task_location) {
@@ -112,7 +121,11 @@ fn dump_tasks(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
 
 fn dump_events(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
     let events = shared.pool.events();
-    writeln!(out, "latest events of {} (ns, worker, kind, argument):", events.len())?;
+    writeln!(
+        out,
+        "latest events of {} (ns, worker, kind, argument):",
+        events.len()
+    )?;
     for event in events.iter().rev().take(EVENTS_IN_DUMP).rev() {
         writeln!(
             out,

@@ -80,7 +80,11 @@ pub enum ChildError<E> {
 
 impl<E> ChildError<E> {
     fn of(error: JoinError) -> Self {
-        if error.is_panic() { ChildError::Panicked(error) } else { ChildError::Cancelled(error) }
+        if error.is_panic() {
+            ChildError::Panicked(error)
+        } else {
+            ChildError::Cancelled(error)
+        }
     }
 
     fn is_cancelled(&self) -> bool {
@@ -164,12 +168,21 @@ where
         if self.token.is_cancelled() {
             return Err(GroupClosed(future));
         }
-        let task = self.handle.spawn_with(future, Options { location, ..Options::here() });
+        let task = self.handle.spawn_with(
+            future,
+            Options {
+                location,
+                ..Options::here()
+            },
+        );
         let abort = task.abort_handle();
         self.token.abort_on_cancel(abort.clone());
         self.next_key += 1;
         let key = self.next_key;
-        let waker = Waker::from(Arc::new(ChildWaker { key, ready: self.ready.clone() }));
+        let waker = Waker::from(Arc::new(ChildWaker {
+            key,
+            ready: self.ready.clone(),
+        }));
         // Its first look registers the waker with the task.
         waker.wake_by_ref();
         self.children.insert(key, Child { task, waker });
@@ -207,7 +220,9 @@ where
         if self.children.is_empty() {
             return Poll::Ready(None);
         }
-        let Poll::Ready(spent) = spend(cx) else { return Poll::Pending };
+        let Poll::Ready(spent) = spend(cx) else {
+            return Poll::Pending;
+        };
         loop {
             let mut ready = self.ready.0.lock();
             let Some(key) = ready.0.pop_front() else {
@@ -217,9 +232,13 @@ where
                 return Poll::Pending;
             };
             drop(ready);
-            let Some(child) = self.children.get_mut(&key) else { continue };
+            let Some(child) = self.children.get_mut(&key) else {
+                continue;
+            };
             let mut child_cx = Context::from_waker(&child.waker);
-            let Poll::Ready(ended) = Pin::new(&mut child.task).poll(&mut child_cx) else { continue };
+            let Poll::Ready(ended) = Pin::new(&mut child.task).poll(&mut child_cx) else {
+                continue;
+            };
             self.children.remove(&key);
             spent.made_progress();
             let ended = match ended {
@@ -242,7 +261,9 @@ where
                 Ok(value) => values.push(value),
                 Err(error) => {
                     self.cancel();
-                    if first.as_ref().is_none_or(|first| first.is_cancelled() && !error.is_cancelled())
+                    if first
+                        .as_ref()
+                        .is_none_or(|first| first.is_cancelled() && !error.is_cancelled())
                     {
                         first = Some(error);
                     }

@@ -90,7 +90,9 @@ impl Handle {
         {
             return Ok(Handle(shared));
         }
-        ENTERED.with(|entered| entered.borrow().last().cloned()).ok_or(NoRuntime)
+        ENTERED
+            .with(|entered| entered.borrow().last().cloned())
+            .ok_or(NoRuntime)
     }
 
     /// The runtime this thread is in.
@@ -167,10 +169,12 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.pool().try_spawn(FutureBody(future), options).map_err(|error| match error {
-            pool::TrySpawnError::Full(body) => TrySpawnError::Full(body.0),
-            pool::TrySpawnError::Stopping(body) => TrySpawnError::Stopping(body.0),
-        })
+        self.pool()
+            .try_spawn(FutureBody(future), options)
+            .map_err(|error| match error {
+                pool::TrySpawnError::Full(body) => TrySpawnError::Full(body.0),
+                pool::TrySpawnError::Stopping(body) => TrySpawnError::Stopping(body.0),
+            })
     }
 
     /// Runs a closure that may block on a thread of its own kind.
@@ -232,7 +236,10 @@ impl Handle {
             entered.borrow_mut().push(self.clone());
             entered.borrow().len()
         });
-        EnterGuard { depth, thread: PhantomData }
+        EnterGuard {
+            depth,
+            thread: PhantomData,
+        }
     }
 
     /// Everything the runtime counts, as plain data.

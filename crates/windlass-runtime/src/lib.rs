@@ -14,7 +14,7 @@ pub mod task;
 
 pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
 pub use builder::{BuildError, Builder, Spin};
-pub use cancel::{Cancelled, CancellationToken, DropGuard};
+pub use cancel::{CancellationToken, Cancelled, DropGuard};
 pub use diagnose::RuntimeSnapshot;
 pub use group::{ChildError, GroupClosed, TaskGroup};
 pub use handle::{EnterGuard, Handle, NoRuntime, TrySpawnError, spawn, spawn_blocking};

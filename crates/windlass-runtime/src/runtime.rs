@@ -60,10 +60,18 @@ impl fmt::Display for ShutdownReport {
             return write!(f, "stopped in {:?}", self.took);
         }
         write!(f, "not everything stopped within {:?}:", self.took)?;
-        self.stuck_workers.iter().try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
-        self.stuck_jobs.iter().try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
+        self.stuck_workers
+            .iter()
+            .try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
+        self.stuck_jobs
+            .iter()
+            .try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
         if self.leaked_tasks > 0 {
-            write!(f, "\n  {} suspended tasks could not be dropped", self.leaked_tasks)?;
+            write!(
+                f,
+                "\n  {} suspended tasks could not be dropped",
+                self.leaked_tasks
+            )?;
         }
         Ok(())
     }
@@ -84,11 +92,18 @@ impl Runtime {
         let process = Process::current();
         let pool = Pool::start(builder.config, builder.hooks, None).map_err(BuildError::Threads)?;
         let blocking = BlockingPool::new(builder.blocking);
-        let shared = Arc::new(Shared { pool, blocking, process });
+        let shared = Arc::new(Shared {
+            pool,
+            blocking,
+            process,
+        });
         let weak: Weak<dyn Any + Send + Sync> = Arc::downgrade(&shared) as _;
         shared.pool.attach(weak);
         let handle = Handle::new(shared);
-        Ok(Runtime { handle, shutdown_timeout: builder.shutdown_timeout })
+        Ok(Runtime {
+            handle,
+            shutdown_timeout: builder.shutdown_timeout,
+        })
     }
 
     /// A handle: cheap to clone, may outlive the runtime.
@@ -202,6 +217,8 @@ impl Drop for Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("pool", &self.handle.shared().pool).finish()
+        f.debug_struct("Runtime")
+            .field("pool", &self.handle.shared().pool)
+            .finish()
     }
 }

@@ -69,7 +69,10 @@ impl Builder {
     /// Normal class, no name.
     #[track_caller]
     pub fn new() -> Builder {
-        Builder { options: Options::here(), start_within: None }
+        Builder {
+            options: Options::here(),
+            start_within: None,
+        }
     }
 
     /// A name for dumps, traces and stall reports.

@@ -9,7 +9,10 @@ pub(crate) struct Counter(AtomicU64);
 impl Counter {
     #[inline(always)]
     pub(crate) fn add(&self, more: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_add(more),
+            Ordering::Relaxed,
+        );
     }
 
     #[inline(always)]

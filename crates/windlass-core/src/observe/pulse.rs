@@ -108,8 +108,11 @@ impl Pulse {
         // SAFETY: only references to statics are stored, or null.
         let location = unsafe { self.location.load(Ordering::Relaxed).as_ref() };
         let len = self.name_len.load(Ordering::Relaxed).min(NAME_WORDS * 8);
-        let bytes: Vec<u8> =
-            self.name.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
+        let bytes: Vec<u8> = self
+            .name
+            .iter()
+            .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
+            .collect();
         // A name cut in the middle of a character, or read while it changes, is shown as such.
         let name = (len > 0).then(|| String::from_utf8_lossy(&bytes[..len]).into_owned());
         Beat {

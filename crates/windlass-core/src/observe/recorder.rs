@@ -71,9 +71,11 @@ pub enum EventKind {
 impl EventKind {
     fn from_u8(value: u8) -> Option<EventKind> {
         use EventKind::*;
-        [Spawn, Poll, Wake, Steal, Park, Unpark, Overflow, Cancel, SlowPoll, Panic]
-            .into_iter()
-            .find(|kind| *kind as u8 == value)
+        [
+            Spawn, Poll, Wake, Steal, Park, Unpark, Overflow, Cancel, SlowPoll, Panic,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == value)
     }
 }
 
@@ -82,7 +84,9 @@ impl EventKind {
 pub struct Event {
     /// What happened.
     pub kind: EventKind,
-    /// Nanoseconds since the process first looked at the clock.
+    /// Nanoseconds since the process first looked at the clock. Spawns, polls and wakes have the
+    /// time of the worker's last look at it, at most a batch of polls earlier; the events of one
+    /// worker are in order.
     pub at: u64,
     /// On which worker.
     pub worker: usize,
@@ -107,7 +111,10 @@ struct Entry {
 impl Default for Recorder {
     fn default() -> Self {
         let entries = (0..RECORDER_EVENTS).map(|_| Entry::default()).collect();
-        Recorder { head: AtomicU64::new(0), entries }
+        Recorder {
+            head: AtomicU64::new(0),
+            entries,
+        }
     }
 }
 
@@ -156,7 +163,12 @@ impl Recorder {
             .filter(|(number, ..)| *number >= valid)
             .filter_map(|(_, stamp, argument)| {
                 let kind = EventKind::from_u8(stamp as u8)?;
-                Some(Event { kind, at: stamp >> 8, worker, argument })
+                Some(Event {
+                    kind,
+                    at: stamp >> 8,
+                    worker,
+                    argument,
+                })
             })
             .collect()
     }
@@ -176,8 +188,16 @@ mod tests {
         let events = recorder.read(3);
         assert!(events.len() >= RECORDER_EVENTS - 1);
         assert_eq!(events.last().map(|event| event.argument), Some(many - 1));
-        assert!(events.windows(2).all(|pair| pair[0].argument + 1 == pair[1].argument));
-        assert!(events.iter().all(|event| event.worker == 3 && event.kind == EventKind::Steal));
+        assert!(
+            events
+                .windows(2)
+                .all(|pair| pair[0].argument + 1 == pair[1].argument)
+        );
+        assert!(
+            events
+                .iter()
+                .all(|event| event.worker == 3 && event.kind == EventKind::Steal)
+        );
     }
 
     #[test]

@@ -131,7 +131,11 @@ pub struct StuckWorker {
 
 impl std::fmt::Display for Stall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "worker {} has been in one poll for {:?}: ", self.worker, self.duration)?;
+        write!(
+            f,
+            "worker {} has been in one poll for {:?}: ",
+            self.worker, self.duration
+        )?;
         describe(f, self.name.as_deref(), self.location)?;
         write!(f, ", {} queued behind it", self.queued_behind)
     }

@@ -20,7 +20,11 @@ pub struct Batch<T: Linked> {
 
 impl<T: Linked> Default for Batch<T> {
     fn default() -> Self {
-        Batch { newest: std::ptr::null_mut(), oldest: std::ptr::null_mut(), len: 0 }
+        Batch {
+            newest: std::ptr::null_mut(),
+            oldest: std::ptr::null_mut(),
+            len: 0,
+        }
     }
 }
 
@@ -31,7 +35,9 @@ impl<T: Linked> Batch<T> {
     /// The caller owns `item`, and it stays alive while it is linked.
     pub unsafe fn push(&mut self, item: NonNull<T>) {
         // SAFETY: owned and alive, says the caller.
-        unsafe { item.as_ref() }.link().store(self.newest, Ordering::Relaxed);
+        unsafe { item.as_ref() }
+            .link()
+            .store(self.newest, Ordering::Relaxed);
         self.newest = item.as_ptr();
         if self.oldest.is_null() {
             self.oldest = item.as_ptr();
@@ -43,7 +49,9 @@ impl<T: Linked> Batch<T> {
     pub fn for_each(self, mut give: impl FnMut(NonNull<T>)) {
         let mut item = self.newest;
         for _ in 0..self.len {
-            let Some(there) = NonNull::new(item) else { return };
+            let Some(there) = NonNull::new(item) else {
+                return;
+            };
             // SAFETY: linked items are alive and the batch's; read before it is given away.
             item = unsafe { there.as_ref() }.link().load(Ordering::Relaxed);
             give(there);

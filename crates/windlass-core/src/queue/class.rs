@@ -31,7 +31,6 @@ struct Inner {
     closed: bool,
 }
 
-
 fn index(class: Class) -> usize {
     match class {
         Class::Normal => unreachable!("normal tasks live in rings and the injector"),
@@ -112,7 +111,10 @@ impl Classes {
 impl ClassQueue {
     fn publish(&self, inner: &Inner) {
         self.len.store(inner.entries.len(), Ordering::Relaxed);
-        let oldest = inner.entries.front().map_or(u64::MAX, |entry| entry.header().meta().queued_at());
+        let oldest = inner
+            .entries
+            .front()
+            .map_or(u64::MAX, |entry| entry.header().meta().queued_at());
         self.oldest.store(oldest, Ordering::Relaxed);
     }
 }

@@ -66,7 +66,8 @@ impl<T: Linked> Injector<T> {
     /// The caller owns `item`, and it stays alive while it is queued.
     #[inline]
     pub unsafe fn push(&self, item: NonNull<T>) -> Result<(), Closed<NonNull<T>>> {
-        self.link(item.as_ptr(), item.as_ptr(), 1).map_err(|()| Closed(item))
+        self.link(item.as_ptr(), item.as_ptr(), 1)
+            .map_err(|()| Closed(item))
     }
 
     /// Queues a batch with one exchange.
@@ -74,7 +75,8 @@ impl<T: Linked> Injector<T> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.link(batch.newest, batch.oldest, batch.len).map_err(|()| Closed(batch))
+        self.link(batch.newest, batch.oldest, batch.len)
+            .map_err(|()| Closed(batch))
     }
 
     #[inline]
@@ -107,7 +109,9 @@ impl<T: Linked> Injector<T> {
         let mut outbox = self.outbox.lock();
         let mut taken = 0;
         while taken < most {
-            let Some(item) = outbox.pop(&self.inbox) else { break };
+            let Some(item) = outbox.pop(&self.inbox) else {
+                break;
+            };
             give(item);
             taken += 1;
         }

@@ -60,7 +60,9 @@ impl<T> Ring<T> {
         Ring {
             head: Padded(AtomicU64::new(0)),
             tail: Padded(AtomicU32::new(0)),
-            slots: Box::new(std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut()))),
+            slots: Box::new(std::array::from_fn(
+                |_| AtomicPtr::new(std::ptr::null_mut()),
+            )),
         }
     }
 
@@ -111,8 +113,15 @@ impl<T> Ring<T> {
                 return None;
             }
             let next = real.wrapping_add(1);
-            let new = if steal == real { pack(next, next) } else { pack(steal, next) };
-            match self.head.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
+            let new = if steal == real {
+                pack(next, next)
+            } else {
+                pack(steal, next)
+            };
+            match self
+                .head
+                .compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => {
                     let item = self.slots[(real & MASK) as usize].load(Ordering::Relaxed);
                     return NonNull::new(item);
@@ -194,7 +203,10 @@ impl<T> Ring<T> {
                 continue;
             }
             let new = pack(steal, real.wrapping_add(count));
-            match self.head.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
+            match self
+                .head
+                .compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => return Some((real, count)),
                 Err(changed) => head = changed,
             }

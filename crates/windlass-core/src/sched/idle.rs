@@ -28,7 +28,10 @@ pub struct Counts {
 }
 
 fn unpack(counts: u64) -> Counts {
-    Counts { searching: counts as u32 as usize, unparked: (counts >> 32) as usize }
+    Counts {
+        searching: counts as u32 as usize,
+        unparked: (counts >> 32) as usize,
+    }
 }
 
 impl Idle {
@@ -36,7 +39,9 @@ impl Idle {
     pub fn new(workers: usize) -> Idle {
         Idle {
             counts: Padded(AtomicU64::new(workers as u64 * UNPARKED_ONE)),
-            parked: (0..workers.div_ceil(64)).map(|_| Padded(AtomicU64::new(0))).collect(),
+            parked: (0..workers.div_ceil(64))
+                .map(|_| Padded(AtomicU64::new(0)))
+                .collect(),
             in_driver: AtomicUsize::new(0),
             workers,
         }
@@ -54,7 +59,11 @@ impl Idle {
         // Pairs with the fence in `publish`: either we see the sleeper's bit and counts, or it
         // sees what was pushed.
         fence(Ordering::SeqCst);
-        if self.worth_announcing() { self.claim() } else { None }
+        if self.worth_announcing() {
+            self.claim()
+        } else {
+            None
+        }
     }
 
     /// Somebody sleeps and nobody searches, at a glance.
@@ -89,7 +98,8 @@ impl Idle {
             return false;
         }
         // Before the token, so that the woken worker finds itself counted.
-        self.counts.fetch_add(UNPARKED_ONE + SEARCHING_ONE, Ordering::AcqRel);
+        self.counts
+            .fetch_add(UNPARKED_ONE + SEARCHING_ONE, Ordering::AcqRel);
         true
     }
 
@@ -119,7 +129,8 @@ impl Idle {
 
     /// Notes which worker sleeps in the driver, so that it is claimed last.
     pub fn set_in_driver(&self, worker: Option<usize>) {
-        self.in_driver.store(worker.map_or(0, |worker| worker + 1), Ordering::Relaxed);
+        self.in_driver
+            .store(worker.map_or(0, |worker| worker + 1), Ordering::Relaxed);
     }
 
     /// Lets an awake worker search, if fewer than half do.

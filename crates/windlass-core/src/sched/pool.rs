@@ -1,7 +1,7 @@
 //! The pool: workers with their queues and idle set; one engine instance.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::io;
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
@@ -20,9 +20,7 @@ use crate::sched::worker::Worker;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, Padded, Parker, Wakeup, clock, entropy, thread};
 use crate::task::state::Home;
-use crate::task::{
-    Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache,
-};
+use crate::task::{Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache};
 use crate::tuning;
 
 /// Called with a worker's index when its thread starts or ends.
@@ -41,7 +39,10 @@ pub struct Spin {
 
 impl Default for Spin {
     fn default() -> Self {
-        Spin { tight: tuning::SPIN_TIGHT, yields: tuning::SPIN_YIELD }
+        Spin {
+            tight: tuning::SPIN_TIGHT,
+            yields: tuning::SPIN_YIELD,
+        }
     }
 }
 
@@ -86,7 +87,10 @@ impl Default for Config {
 
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Config").field("workers", &self.workers).field("name", &self.name).finish()
+        f.debug_struct("Config")
+            .field("workers", &self.workers)
+            .field("name", &self.name)
+            .finish()
     }
 }
 
@@ -106,7 +110,9 @@ pub struct Hooks {
 
 impl std::fmt::Debug for Hooks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hooks").field("stall_threshold", &self.stall_threshold).finish_non_exhaustive()
+        f.debug_struct("Hooks")
+            .field("stall_threshold", &self.stall_threshold)
+            .finish_non_exhaustive()
     }
 }
 
@@ -358,7 +364,10 @@ impl Pool {
     }
 
     fn next_id(&self) -> TaskId {
-        TaskId::numbered(u16::MAX, self.outside.ids.fetch_add(1, Ordering::Relaxed) + 1)
+        TaskId::numbered(
+            u16::MAX,
+            self.outside.ids.fetch_add(1, Ordering::Relaxed) + 1,
+        )
     }
 
     // ---- waking ---------------------------------------------------------------------------
@@ -387,7 +396,9 @@ impl Pool {
                 // SAFETY: rule 1: a closed queue gives the entry back.
                 pushed.map_err(|Closed(item)| unsafe { Entry::from_raw(item) })
             }
-            _ => self.classes.push(class, entry, self.coarse.load(Ordering::Relaxed)),
+            _ => self
+                .classes
+                .push(class, entry, self.coarse.load(Ordering::Relaxed)),
         };
         match pushed {
             Ok(()) => self.announce(),
@@ -443,7 +454,9 @@ impl Pool {
             let own = &self.remotes[worker];
             return !own.ring.is_empty() || !own.slot.is_empty();
         }
-        self.remotes.iter().any(|remote| !remote.ring.is_empty() || !remote.slot.is_empty())
+        self.remotes
+            .iter()
+            .any(|remote| !remote.ring.is_empty() || !remote.slot.is_empty())
     }
 
     // ---- the driver's seat ----------------------------------------------------------------
@@ -451,7 +464,9 @@ impl Pool {
     /// Sleeps in the driver if its seat is free. False: sleep elsewhere. Afterwards the worker is
     /// awake and counted.
     pub(crate) fn sleep_in_driver(&self, worker: usize) -> bool {
-        let Some(driver) = &self.driver else { return false };
+        let Some(driver) = &self.driver else {
+            return false;
+        };
         if self.driver_taken.swap(true, Ordering::Acquire) {
             return false;
         }
@@ -526,13 +541,19 @@ impl Pool {
             self.stop.advance(Phase::Forced);
             self.unpark_all();
             self.force();
-            finished = self.stop.wait(Some(after(clock::now(), grace)), nothing_left);
+            finished = self
+                .stop
+                .wait(Some(after(clock::now(), grace)), nothing_left);
         }
         if !finished {
             for worker in self.stop.shut_gates() {
                 report.stuck.push(self.describe_stuck(worker));
             }
-            report.leaked_tasks = self.remotes.iter().map(|remote| remote.registry.len()).sum();
+            report.leaked_tasks = self
+                .remotes
+                .iter()
+                .map(|remote| remote.registry.len())
+                .sum();
         }
         self.stop.advance(Phase::Exiting);
         self.unpark_all();
@@ -552,14 +573,21 @@ impl Pool {
 
     fn describe_stuck(&self, worker: usize) -> StuckWorker {
         let beat = self.remotes[worker].pulse.read();
-        StuckWorker { worker, task: beat.id, name: beat.name, location: beat.location }
+        StuckWorker {
+            worker,
+            task: beat.id,
+            name: beat.name,
+            location: beat.location,
+        }
     }
 
     fn join_threads(&self, report: &StopReport) {
         self.watchdog.stop();
         let mut threads = std::mem::take(&mut *self.threads.lock());
         for (index, thread) in threads.workers.iter_mut().enumerate() {
-            let Some(thread) = thread.take() else { continue };
+            let Some(thread) = thread.take() else {
+                continue;
+            };
             if report.stuck.iter().all(|stuck| stuck.worker != index) {
                 // A worker catches the panics of its tasks; its own would have aborted.
                 let _ = thread.join();
@@ -615,7 +643,9 @@ impl Pool {
     pub fn snapshot(&self) -> PoolSnapshot {
         let counts = self.idle.counts();
         PoolSnapshot {
-            workers: (0..self.remotes.len()).map(|index| self.worker_snapshot(index)).collect(),
+            workers: (0..self.remotes.len())
+                .map(|index| self.worker_snapshot(index))
+                .collect(),
             injector_len: self.injector.len(),
             inject_queue_overflows: self.outside.refused.load(Ordering::Relaxed),
             tasks_submitted_outside: self.outside.submitted.load(Ordering::Relaxed),
@@ -623,7 +653,11 @@ impl Pool {
                 .map(|class| self.classes.len(class)),
             searching: counts.searching,
             unparked: counts.unparked,
-            suspended_tasks: self.remotes.iter().map(|remote| remote.registry.len()).sum(),
+            suspended_tasks: self
+                .remotes
+                .iter()
+                .map(|remote| remote.registry.len())
+                .sum(),
             block_depot_bytes: block_cache().depot_bytes,
         }
     }
@@ -632,8 +666,15 @@ impl Pool {
         let remote = &self.remotes[index];
         let beat = remote.pulse.read();
         let counters = &remote.counters;
-        let longest = counters.longest_ns.get().max(remote.stalled_ns.load(Ordering::Relaxed));
-        let mean = counters.run_ns.get().checked_div(counters.run_polls.get()).unwrap_or(0);
+        let longest = counters
+            .longest_ns
+            .get()
+            .max(remote.stalled_ns.load(Ordering::Relaxed));
+        let mean = counters
+            .run_ns
+            .get()
+            .checked_div(counters.run_polls.get())
+            .unwrap_or(0);
         WorkerSnapshot {
             index,
             state: match (beat.busy, beat.parked) {
@@ -671,7 +712,11 @@ impl Pool {
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let rings: Vec<usize> = self.remotes.iter().map(|remote| remote.ring.len()).collect();
+        let rings: Vec<usize> = self
+            .remotes
+            .iter()
+            .map(|remote| remote.ring.len())
+            .collect();
         f.debug_struct("Pool")
             .field("name", &self.config.name)
             .field("rings", &rings)
@@ -700,34 +745,27 @@ std::thread_local! {
     /// The pool this thread woke last. It keeps the pool's memory (not its threads) alive, so that
     /// a wake may still look for sleepers after its push, when the task may already be complete
     /// and the pool shut down. One clone per change of pool, not two shared counts per wake.
-    static LAST_POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+    static LAST_POOL: Cell<Option<Arc<Pool>>> = const { Cell::new(None) };
 }
 #[cfg(any(windlass_loom, windlass_shuttle))]
 crate::sync::thread_local! {
-    static LAST_POOL: RefCell<Option<Arc<Pool>>> = RefCell::new(None);
+    static LAST_POOL: Cell<Option<Arc<Pool>>> = Cell::new(None);
 }
 
 /// # Safety
 /// Rule 6: `pool` is the task's pool and `entry` has not been queued yet.
 #[cold]
 unsafe fn submit_from_outside(pool: *const Pool, entry: Entry) {
-    let mut entry = Some(entry);
-    let _ = LAST_POOL.try_with(|last| {
-        // Freeing a pool wakes nobody, so this is never entered twice.
-        let mut last = last.borrow_mut();
-        if last.as_ref().is_none_or(|last| !std::ptr::eq(&raw const **last, pool)) {
-            // SAFETY: rule 6: the pool waits for this task.
-            *last = Some(unsafe { retain_pool(pool) });
-        }
-        if let (Some(pool), Some(entry)) = (last.as_ref(), entry.take()) {
-            pool.inject(entry);
-        }
-    });
-    if let Some(entry) = entry {
-        // This thread is ending.
-        // SAFETY: rule 6, as above.
-        unsafe { retain_pool(pool) }.inject(entry);
-    }
+    // Taken out for the duration: a wake from within finds none and makes a reference of its own.
+    // On a thread that is ending there is no place to keep one.
+    let last = LAST_POOL.try_with(Cell::take).ok().flatten();
+    let pool = match last {
+        Some(last) if std::ptr::eq(&raw const *last, pool) => last,
+        // SAFETY: rule 6: the pool waits for this task.
+        _ => unsafe { retain_pool(pool) },
+    };
+    pool.inject(entry);
+    let _ = LAST_POOL.try_with(|last| last.set(Some(pool)));
 }
 
 /// # Safety
@@ -757,4 +795,3 @@ where
         None => Err(body),
     })
 }
-

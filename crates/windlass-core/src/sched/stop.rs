@@ -53,7 +53,9 @@ impl Stop {
     pub(crate) fn new(workers: usize) -> Stop {
         Stop {
             phase: AtomicU8::new(Phase::Running as u8),
-            drained: Mutex::new(Drained { workers: vec![Status::Busy; workers] }),
+            drained: Mutex::new(Drained {
+                workers: vec![Status::Busy; workers],
+            }),
             changed: Condvar::new(),
         }
     }
@@ -104,7 +106,12 @@ impl Stop {
     pub(crate) fn wait(&self, deadline: Option<u64>, finish: impl Fn() -> bool) -> bool {
         let mut drained = self.drained.lock();
         loop {
-            if drained.workers.iter().all(|status| *status == Status::Drained) && finish() {
+            if drained
+                .workers
+                .iter()
+                .all(|status| *status == Status::Drained)
+                && finish()
+            {
                 return true;
             }
             let Some(deadline) = deadline else {
@@ -115,7 +122,10 @@ impl Stop {
             if now >= deadline {
                 return false;
             }
-            drained = self.changed.wait_for(drained, Duration::from_nanos(deadline - now)).0;
+            drained = self
+                .changed
+                .wait_for(drained, Duration::from_nanos(deadline - now))
+                .0;
         }
     }
 

@@ -81,7 +81,10 @@ impl Watchdog {
             return true;
         }
         // A timed wait: this is the clock that everybody else does without.
-        self.told.wait_for(state, Duration::from_nanos(period)).0.stop
+        self.told
+            .wait_for(state, Duration::from_nanos(period))
+            .0
+            .stop
     }
 
     /// Sleeps without a timer until a worker wakes. True: stop.
@@ -121,7 +124,9 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         let busy_period = if sleepers {
             STRANDED_NS
         } else {
-            threshold.map_or(10 * STRANDED_NS, |t| (t / 4).clamp(STRANDED_NS, 10 * STRANDED_NS))
+            threshold.map_or(10 * STRANDED_NS, |t| {
+                (t / 4).clamp(STRANDED_NS, 10 * STRANDED_NS)
+            })
         };
         if pool.watchdog.wait(busy_period.max(quiet)) {
             return;
@@ -129,10 +134,14 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         let now = clock::now();
         pool.coarse.store(now, Ordering::Relaxed);
         let mut active = false;
-        for index in 0..seen.len() {
-            active |= look(pool, index, now, &mut seen[index], threshold, hook.as_ref());
+        for (index, seen) in seen.iter_mut().enumerate() {
+            active |= look(pool, index, now, seen, threshold, hook.as_ref());
         }
-        quiet = if active { 0 } else { (quiet * 2).max(STRANDED_NS) };
+        quiet = if active {
+            0
+        } else {
+            (quiet * 2).max(STRANDED_NS)
+        };
         if quiet > WATCHDOG_WIND_DOWN_NS {
             if pool.watchdog.doze(pool) {
                 return;
@@ -155,7 +164,11 @@ fn look(
     let polls = remote.pulse.polls();
     if polls != seen.polls || !remote.pulse.is_busy() {
         let moved = polls != seen.polls;
-        *seen = Seen { polls, since: now, reported: false };
+        *seen = Seen {
+            polls,
+            since: now,
+            reported: false,
+        };
         return moved;
     }
     let stuck = now.saturating_sub(seen.since);
@@ -178,7 +191,12 @@ fn look(
 fn report(pool: &Pool, worker: usize, stuck: u64, queued_behind: usize, hook: Option<&StallHook>) {
     let beat = pool.remotes[worker].pulse.read();
     let at = clock::now();
-    pool.watchdog.note_slow(Event { kind: EventKind::SlowPoll, at, worker, argument: beat.id });
+    pool.watchdog.note_slow(Event {
+        kind: EventKind::SlowPoll,
+        at,
+        worker,
+        argument: beat.id,
+    });
     let stall = Stall {
         worker,
         duration: Duration::from_nanos(stuck),

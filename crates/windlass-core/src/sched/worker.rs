@@ -23,7 +23,8 @@ use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
     INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
-    MAX_IO_COMPLETIONS, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES, TARGET_LATENCY_NS,
+    MAX_IO_COMPLETIONS, POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES,
+    TARGET_LATENCY_NS, TIME_ONE_IN,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -91,7 +92,11 @@ impl Worker {
                 poll_ns: Cell::new(INITIAL_POLL_NS),
                 interval: Cell::new(interval),
             },
-            lone: LoneGate { step: Cell::new(0), until: Cell::new(0), skip: Cell::new(0) },
+            lone: LoneGate {
+                step: Cell::new(0),
+                until: Cell::new(0),
+                skip: Cell::new(0),
+            },
             index,
             pool,
         }
@@ -138,7 +143,7 @@ impl Worker {
         }
         let polls = remote.pulse.begin(entry.header());
         let ran = if polls & self.sample_mask.get() == 0 {
-            self.run_observed(entry)
+            self.run_observed(entry, polls)
         } else {
             entry.run(self)
         };
@@ -149,17 +154,27 @@ impl Worker {
         }
     }
 
-    /// As `run`, but timed and recorded.
+    /// As `run`, but recorded, and sometimes timed.
     #[cold]
-    fn run_observed(&self, entry: Entry) -> Ran {
-        let id = entry.header().id().get();
-        let began = clock::now();
-        self.remote().recorder.record_at(EventKind::Poll, id, began);
-        let ran = entry.run(self);
-        if self.sample_mask.get() != 0 {
-            self.remote().counters.longest_ns.raise_to(clock::now() - began);
+    fn run_observed(&self, entry: Entry, polls: u64) -> Ran {
+        self.record_frequent(EventKind::Poll, entry.header().id().get());
+        if !polls.is_multiple_of(TIME_ONE_IN) {
+            return entry.run(self);
         }
+        let began = clock::now();
+        let ran = entry.run(self);
+        self.remote()
+            .counters
+            .longest_ns
+            .raise_to(clock::now() - began);
         ran
+    }
+
+    /// Records an event that is too frequent for a look at the clock: it has the time of its batch.
+    fn record_frequent(&self, kind: EventKind, argument: u64) {
+        self.remote()
+            .recorder
+            .record_at(kind, argument, self.pace.batch_began.get());
     }
 
     // ---- where tasks come from ------------------------------------------------------------
@@ -184,7 +199,11 @@ impl Worker {
             return None;
         }
         let entry = self.pool.classes.pop(Class::High);
-        self.high_run.set(if entry.is_some() { self.high_run.get() + 1 } else { 0 });
+        self.high_run.set(if entry.is_some() {
+            self.high_run.get() + 1
+        } else {
+            0
+        });
         entry
     }
 
@@ -193,9 +212,9 @@ impl Worker {
     fn check(&self) -> Option<Entry> {
         let now = clock::now();
         let polls = self.pace.batch.get();
+        self.sample_mask.set(self.pool.recording().mask());
         self.measure(now, polls);
         self.pool.coarse.store(now, Ordering::Relaxed);
-        self.sample_mask.set(self.pool.recording().mask());
         let since = self.pace.since_injector.get() + polls;
         self.pace.since_injector.set(since);
         if let Some(entry) = self.pool.classes.pop_aged(now) {
@@ -224,12 +243,19 @@ impl Worker {
         let mean = (self.pace.poll_ns.get() * (EWMA_DIVISOR - 1) + sample) / EWMA_DIVISOR;
         self.pace.poll_ns.set(mean);
         self.pace.interval.set(interval_for(mean));
-        self.remote().interval.store(self.pace.interval.get(), Ordering::Relaxed);
+        self.remote()
+            .interval
+            .store(self.pace.interval.get(), Ordering::Relaxed);
         self.begin_batch(now);
     }
 
     fn begin_batch(&self, now: u64) {
-        let batch = self.pace.interval.get().min(POLLS_PER_TICK);
+        let most = if self.sample_mask.get() == 0 {
+            POLLS_PER_STAMP
+        } else {
+            POLLS_PER_TICK
+        };
+        let batch = self.pace.interval.get().min(most);
         self.pace.batch.set(batch);
         self.pace.countdown.set(batch);
         self.pace.batch_began.set(now);
@@ -241,16 +267,17 @@ impl Worker {
         let remote = self.remote();
         if self.slot_run.get() < SLOT_POLLS {
             if let Some(item) = remote.slot.take() {
-                return Some(self.from_slot(item));
+                return Some(self.picked_from_slot(item));
             }
             return self.take_ring();
         }
         self.slot_run.set(0);
-        self.take_ring().or_else(|| remote.slot.take().map(|item| self.from_slot(item)))
+        self.take_ring()
+            .or_else(|| remote.slot.take().map(|item| self.picked_from_slot(item)))
     }
 
     #[inline]
-    fn from_slot(&self, item: std::ptr::NonNull<Header>) -> Entry {
+    fn picked_from_slot(&self, item: std::ptr::NonNull<Header>) -> Entry {
         self.slot_run.set(self.slot_run.get() + 1);
         self.remote().counters.slot_polls.one();
         // SAFETY: rule 1: the queue owned the entry and has handed it over.
@@ -352,13 +379,26 @@ impl Worker {
         if !self.pool.config.stealing || workers == 1 {
             return None;
         }
-        let probes = if last { workers } else { self.pool.config.victims.min(workers) };
+        let probes = if last {
+            workers
+        } else {
+            self.pool.config.victims.min(workers)
+        };
         let start = self.rng.borrow_mut().below(workers);
         let victims = (0..probes).map(|offset| (start + offset) % workers);
         let victims = victims.filter(|victim| *victim != self.index);
-        victims.clone().find_map(|victim| self.steal_from_ring(victim)).or_else(|| {
-            if last { victims.clone().find_map(|victim| self.steal_from_slot(victim)) } else { None }
-        })
+        victims
+            .clone()
+            .find_map(|victim| self.steal_from_ring(victim))
+            .or_else(|| {
+                if last {
+                    victims
+                        .clone()
+                        .find_map(|victim| self.steal_from_slot(victim))
+                } else {
+                    None
+                }
+            })
     }
 
     fn steal_from_ring(&self, victim: usize) -> Option<Entry> {
@@ -421,7 +461,7 @@ impl Worker {
         self.spawned.set(spawned);
         remote.counters.submitted.one();
         if spawned & self.sample_mask.get() == 0 {
-            remote.recorder.record(EventKind::Spawn, entry.header().id().get());
+            self.record_frequent(EventKind::Spawn, entry.header().id().get());
         }
         let class = entry.header().state().class();
         if class != Class::Normal {
@@ -445,7 +485,7 @@ impl Worker {
         let woken = self.woken.get().wrapping_add(1);
         self.woken.set(woken);
         if woken & self.sample_mask.get() == 0 {
-            remote.recorder.record(EventKind::Wake, entry.header().id().get());
+            self.record_frequent(EventKind::Wake, entry.header().id().get());
         }
         if entry.header().state().class() != Class::Normal {
             return self.pool.inject(entry);
@@ -477,7 +517,9 @@ impl Worker {
         // SAFETY: rule 1: we own the entry and give it to the batch.
         unsafe { batch.push(entry.into_raw()) };
         remote.counters.overflows.one();
-        remote.recorder.record(EventKind::Overflow, batch.len() as u64);
+        remote
+            .recorder
+            .record(EventKind::Overflow, batch.len() as u64);
         self.pool.inject_batch(batch);
     }
 
@@ -531,7 +573,9 @@ impl Worker {
     fn park(&self) {
         let remote = self.remote();
         remote.pulse.set_busy(false);
-        self.pool.idle.publish(self.index, self.searching.replace(false));
+        self.pool
+            .idle
+            .publish(self.index, self.searching.replace(false));
         let phase = self.pool.stop.phase();
         if self.pool.has_work(self.index) || phase != self.phase.get() {
             if !self.pool.idle.withdraw(self.index) {
@@ -598,7 +642,6 @@ impl Worker {
     pub(crate) fn budget_exhausted(&self) {
         self.remote().counters.budget_exhaustions.one();
     }
-
 }
 
 impl Scheduler for Worker {
@@ -625,7 +668,9 @@ impl Scheduler for Worker {
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("Worker")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
     }
 }
 
@@ -640,7 +685,14 @@ mod tests {
 
     #[test]
     fn the_injector_interval_follows_the_poll_time() {
-        let cases = [(1_000, 255), (10_000, 100), (50_000, 20), (100_000, 10), (1_000_000, 1), (0, 255)];
+        let cases = [
+            (1_000, 255),
+            (10_000, 100),
+            (50_000, 20),
+            (100_000, 10),
+            (1_000_000, 1),
+            (0, 255),
+        ];
         for (poll_ns, interval) in cases {
             assert_eq!(interval_for(poll_ns), interval, "{poll_ns} ns a poll");
         }

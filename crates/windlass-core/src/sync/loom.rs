@@ -2,8 +2,8 @@
 
 pub use loom::cell::UnsafeCell;
 pub use loom::sync::MutexGuard;
-pub use std::sync::Arc;
 pub(crate) use loom::thread_local;
+pub use std::sync::Arc;
 
 use std::time::Duration;
 
@@ -53,7 +53,9 @@ impl<T> Mutex<T> {
 
     /// Waits for the lock.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Takes the lock if nobody holds it.
@@ -80,7 +82,9 @@ impl Condvar {
 
     /// Waits until told.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .wait(guard)
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Waits until told: time does not pass in a model.

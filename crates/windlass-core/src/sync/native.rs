@@ -1,15 +1,110 @@
 //! The shim over the standard library.
-#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the shim")]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is the shim"
+)]
 
 pub use std::sync::{Arc, MutexGuard};
 
 use std::time::Duration;
 
-/// Atomics and fences.
+/// Atomics and fences: the standard ones behind types of our own, so that clippy can tell an
+/// atomic of the shim from one that the model checkers do not see.
 pub mod atomic {
-    pub use std::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    pub use std::sync::atomic::{Ordering, fence};
+
+    macro_rules! atomic {
+        ($(#[$doc:meta])* $name:ident $(<$param:ident>)?, $value:ty) => {
+            $(#[$doc])*
+            #[derive(Debug, Default)]
+            #[repr(transparent)]
+            pub struct $name $(<$param>)? (std::sync::atomic::$name $(<$param>)?);
+
+            #[allow(missing_docs, reason = "as in the standard library")]
+            impl $(<$param>)? $name $(<$param>)? {
+                #[inline(always)]
+                pub const fn new(value: $value) -> Self {
+                    $name(std::sync::atomic::$name::new(value))
+                }
+
+                #[inline(always)]
+                pub fn load(&self, order: Ordering) -> $value {
+                    self.0.load(order)
+                }
+
+                #[inline(always)]
+                pub fn store(&self, value: $value, order: Ordering) {
+                    self.0.store(value, order);
+                }
+
+                #[inline(always)]
+                pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                    self.0.swap(value, order)
+                }
+
+                #[inline(always)]
+                pub fn compare_exchange(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    self.0.compare_exchange(current, new, success, failure)
+                }
+
+                #[inline(always)]
+                pub fn compare_exchange_weak(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    self.0.compare_exchange_weak(current, new, success, failure)
+                }
+
+                #[inline(always)]
+                pub fn as_ptr(&self) -> *mut $value {
+                    self.0.as_ptr()
+                }
+            }
+        };
+    }
+
+    macro_rules! arithmetic {
+        ($name:ident, $value:ty, $($operation:ident),*) => {
+            #[allow(missing_docs, reason = "as in the standard library")]
+            impl $name {
+                $(
+                    #[inline(always)]
+                    pub fn $operation(&self, value: $value, order: Ordering) -> $value {
+                        self.0.$operation(value, order)
+                    }
+                )*
+            }
+        };
+    }
+
+    atomic!(/// A boolean.
+        AtomicBool, bool);
+    atomic!(/// A byte.
+        AtomicU8, u8);
+    atomic!(/// 32 bits.
+        AtomicU32, u32);
+    atomic!(/// 64 bits.
+        AtomicU64, u64);
+    atomic!(/// A machine word.
+        AtomicUsize, usize);
+    atomic!(/// A pointer.
+        AtomicPtr<T>, *mut T);
+    arithmetic!(AtomicU8, u8, fetch_add, fetch_sub, fetch_max);
+    arithmetic!(AtomicU32, u32, fetch_add, fetch_sub);
+    arithmetic!(
+        AtomicU64, u64, fetch_add, fetch_sub, fetch_and, fetch_or, fetch_max
+    );
+    arithmetic!(AtomicUsize, usize, fetch_add, fetch_sub);
 }
 
 /// Hints to the core.
@@ -19,7 +114,12 @@ pub mod hint {
 
 /// Threads.
 pub mod thread {
-    pub use std::thread::{JoinHandle, ThreadId, current, panicking, yield_now};
+    pub use std::thread::{JoinHandle, ThreadId, current, panicking};
+
+    /// Gives the core away.
+    pub fn yield_now() {
+        std::thread::yield_now();
+    }
 
     /// Starts a named OS thread; `stack` of 0 means the platform's default stack size.
     pub fn spawn<T, F>(name: String, stack: usize, f: F) -> std::io::Result<JoinHandle<T>>
@@ -47,7 +147,9 @@ impl<T> Mutex<T> {
 
     /// Waits for the lock.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Takes the lock if nobody holds it; never blocks.
@@ -72,7 +174,9 @@ impl Condvar {
 
     /// Waits until told.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .wait(guard)
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Waits until told, or until `limit` has passed: for deadlines that a user set, for retiring
@@ -82,8 +186,10 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         limit: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
-        let (guard, result) =
-            self.0.wait_timeout(guard, limit).unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (guard, result) = self
+            .0
+            .wait_timeout(guard, limit)
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         (guard, result.timed_out())
     }
 

@@ -85,8 +85,9 @@ impl Parker {
 
     /// Ends what `sleep_elsewhere` announced; a token that came meanwhile stays for `park`.
     pub fn back_from_elsewhere(&self) {
-        let _ =
-            self.state.compare_exchange(ELSEWHERE, EMPTY, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self
+            .state
+            .compare_exchange(ELSEWHERE, EMPTY, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Posts the token and wakes the owner if it sleeps here.

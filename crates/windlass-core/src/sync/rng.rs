@@ -20,11 +20,14 @@ impl XorShift {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             z ^ (z >> 31)
         };
-        XorShift { a: next(), b: next() | 1 }
+        XorShift {
+            a: next(),
+            b: next() | 1,
+        }
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         let mut x = self.a;
         let y = self.b;
         self.a = y;
@@ -35,7 +38,7 @@ impl XorShift {
 
     /// A number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        (((self.next() >> 32) * bound as u64) >> 32) as usize
+        (((self.next_u64() >> 32) * bound as u64) >> 32) as usize
     }
 }
 
@@ -44,7 +47,9 @@ pub fn entropy() -> u64 {
     #[cfg(not(any(windlass_loom, windlass_shuttle)))]
     {
         use std::hash::{BuildHasher, Hasher};
-        std::collections::hash_map::RandomState::new().build_hasher().finish()
+        std::collections::hash_map::RandomState::new()
+            .build_hasher()
+            .finish()
     }
     #[cfg(any(windlass_loom, windlass_shuttle))]
     {

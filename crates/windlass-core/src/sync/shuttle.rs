@@ -1,8 +1,8 @@
 //! The shim over shuttle.
 
 pub use shuttle::sync::MutexGuard;
-pub use std::sync::Arc;
 pub(crate) use shuttle::thread_local;
+pub use std::sync::Arc;
 
 use std::time::Duration;
 
@@ -47,7 +47,9 @@ impl<T> Mutex<T> {
 
     /// Waits for the lock.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Takes the lock if nobody holds it.
@@ -68,7 +70,9 @@ impl Condvar {
 
     /// Waits until told.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .wait(guard)
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Waits until told: time does not pass under the checker.

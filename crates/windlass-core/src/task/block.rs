@@ -100,7 +100,10 @@ mod imp {
     unsafe impl Send for Magazine {}
 
     impl Magazine {
-        const EMPTY: Magazine = Magazine { head: std::ptr::null_mut(), count: 0 };
+        const EMPTY: Magazine = Magazine {
+            head: std::ptr::null_mut(),
+            count: 0,
+        };
 
         #[inline(always)]
         fn pop(&mut self) -> Option<NonNull<u8>> {
@@ -147,7 +150,9 @@ mod imp {
 
     #[inline]
     pub(super) fn alloc(layout: Layout) -> NonNull<u8> {
-        let Some(class) = class_of(layout) else { return system_alloc(layout) };
+        let Some(class) = class_of(layout) else {
+            return system_alloc(layout);
+        };
         CACHE
             .try_with(|cache| {
                 // SAFETY: the cell is this thread's, and nothing below runs user code or comes
@@ -177,7 +182,9 @@ mod imp {
         let bytes = |(class, depot): (usize, &Padded<Mutex<Vec<Magazine>>>)| {
             depot.lock().len() * MAGAZINE * layout_of(class).size()
         };
-        BlockCache { depot_bytes: DEPOT.iter().enumerate().map(bytes).sum() }
+        BlockCache {
+            depot_bytes: DEPOT.iter().enumerate().map(bytes).sum(),
+        }
     }
 
     impl Pair {
@@ -197,7 +204,9 @@ mod imp {
             {
                 self.loaded = full;
             }
-            self.loaded.pop().unwrap_or_else(|| system_alloc(layout_of(class)))
+            self.loaded
+                .pop()
+                .unwrap_or_else(|| system_alloc(layout_of(class)))
         }
 
         #[inline(always)]
@@ -244,7 +253,10 @@ mod imp {
     }
 }
 
-#[cfg(all(test, not(any(windlass_loom, windlass_shuttle, windlass_plain_alloc, miri))))]
+#[cfg(all(
+    test,
+    not(any(windlass_loom, windlass_shuttle, windlass_plain_alloc, miri))
+))]
 mod tests {
     use super::*;
 

@@ -56,7 +56,10 @@ impl<T, F: FnOnce() -> T> Body for Closure<F> {
     type Output = T;
 
     fn resume(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<T> {
-        let f = self.0.take().expect("a completed body is never resumed (rule 2)");
+        let f = self
+            .0
+            .take()
+            .expect("a completed body is never resumed (rule 2)");
         Poll::Ready(f())
     }
 }
@@ -98,7 +101,9 @@ pub(crate) fn allocate<B: Body>(
             meta: Meta::new(options, id),
             join_waker: UnsafeCell::new(JoinWaker::NONE),
         },
-        stage: UnsafeCell::new(Stage { body: ManuallyDrop::new(body) }),
+        stage: UnsafeCell::new(Stage {
+            body: ManuallyDrop::new(body),
+        }),
     };
     // SAFETY: the block is fresh, large enough and aligned. Rule 1: this is the task's first and
     // only entry.
@@ -141,7 +146,11 @@ unsafe fn resume<B: Body>(header: NonNull<Header>) -> Resumed {
         Err(payload) => Err(payload),
     };
     // SAFETY: rule 2.
-    if unsafe { finish::<B>(cell, output) } { Resumed::Ready } else { Resumed::Panicked }
+    if unsafe { finish::<B>(cell, output) } {
+        Resumed::Ready
+    } else {
+        Resumed::Panicked
+    }
 }
 
 /// # Safety

@@ -179,9 +179,8 @@ impl Entry {
             Completion::DropOutput => {
                 // SAFETY: rule 2: nobody wants the output and nobody ever will.
                 unsafe { (header.vtable.drop_output)(self.0) };
-                match header.state.complete_without_output() {
-                    Completion::Alone => self.free_empty(),
-                    _ => {}
+                if header.state.complete_without_output() == Completion::Alone {
+                    self.free_empty();
                 }
             }
         }
@@ -211,7 +210,9 @@ impl Entry {
         }));
         if header.state.end_join_wake() {
             // SAFETY: rule 3: the handle is gone, the waker is ours.
-            let waker = header.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+            let waker = header
+                .join_waker
+                .with_mut(|waker| unsafe { (*waker).take() });
             let _ = catch_unwind(AssertUnwindSafe(|| drop(waker)));
             // The handle dropped the output too: `forget_join` told it so.
         }

@@ -59,7 +59,11 @@ pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
 impl JoinError {
     fn new(header: &Header, kind: Kind) -> JoinError {
         let name = header.meta().name().cloned();
-        JoinError(Box::new(Inner { id: header.id(), name, kind }))
+        JoinError(Box::new(Inner {
+            id: header.id(),
+            name,
+            kind,
+        }))
     }
 
     pub(crate) fn cancelled(header: &Header) -> JoinError {
@@ -128,7 +132,9 @@ impl JoinError {
 
     /// The panic's message, where it is a string.
     fn message(&self) -> Option<&str> {
-        let Kind::Panicked(payload) = &self.0.kind else { return None };
+        let Kind::Panicked(payload) = &self.0.kind else {
+            return None;
+        };
         let payload: &(dyn Any + Send) = &**payload.0;
         payload
             .downcast_ref::<&'static str>()

@@ -115,7 +115,9 @@ impl TaskRef {
 impl Header {
     /// Tells the task from every other that is alive.
     pub fn id(&self) -> TaskId {
-        self.meta.id().unwrap_or_else(|| TaskId::of_block(std::ptr::from_ref(self).addr()))
+        self.meta
+            .id()
+            .unwrap_or_else(|| TaskId::of_block(std::ptr::from_ref(self).addr()))
     }
 
     /// Rule 4: the entry is in no linked queue. A `Pool` or a `LocalShared`, as the state says;

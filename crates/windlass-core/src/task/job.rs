@@ -74,7 +74,9 @@ impl Job {
     /// A reference to the job's task, for naming it while it runs.
     pub fn task(&self) -> Option<TaskRef> {
         // SAFETY: rule 1: the entry keeps the task alive.
-        self.0.as_ref().map(|entry| unsafe { TaskRef::retain(entry.as_ptr()) })
+        self.0
+            .as_ref()
+            .map(|entry| unsafe { TaskRef::retain(entry.as_ptr()) })
     }
 }
 

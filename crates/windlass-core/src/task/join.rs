@@ -40,7 +40,11 @@ impl<T> JoinHandle<T> {
     /// Rules 2 and 7: the caller hands over the join handle's counted reference of a task whose
     /// output is a `T`.
     pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Self {
-        JoinHandle { header, taken: false, output: PhantomData }
+        JoinHandle {
+            header,
+            taken: false,
+            output: PhantomData,
+        }
     }
 
     fn header(&self) -> &Header {
@@ -83,7 +87,10 @@ impl<T> JoinHandle<T> {
     /// # Panics
     /// If it has been taken before.
     fn take(&mut self) -> Result<T, JoinError> {
-        assert!(!self.taken, "this JoinHandle has given its output out; it can be awaited once");
+        assert!(
+            !self.taken,
+            "this JoinHandle has given its output out; it can be awaited once"
+        );
         self.taken = true;
         let mut output: Option<Result<T, JoinError>> = None;
         // SAFETY: rule 2: COMPLETE was seen with Acquire and JOIN_INTEREST is ours; `T` is the
@@ -99,7 +106,9 @@ impl<T> JoinHandle<T> {
         let header = self.header();
         if header.state().has_join_waker() {
             // SAFETY: rule 3: set, both sides only read.
-            let same = header.join_waker.with(|there| unsafe { &*there }.will_wake(waker));
+            let same = header
+                .join_waker
+                .with(|there| unsafe { &*there }.will_wake(waker));
             if same {
                 return !header.state().is_complete();
             }
@@ -110,7 +119,9 @@ impl<T> JoinHandle<T> {
         let waker = JoinWaker::new(waker);
         // SAFETY: rule 3: not set and not complete at our last change; a completer that comes now
         // does not look at a waker that is not set.
-        let old = header.join_waker.with_mut(|there| unsafe { std::mem::replace(&mut *there, waker) });
+        let old = header
+            .join_waker
+            .with_mut(|there| unsafe { std::mem::replace(&mut *there, waker) });
         drop(old);
         header.state.set_join_waker()
     }
@@ -146,7 +157,11 @@ impl<T> Drop for JoinHandle<T> {
         }
         if owned.waker {
             // SAFETY: rule 3: not set any more, or the completer is done with it.
-            drop(header.join_waker.with_mut(|waker| unsafe { (*waker).take() }));
+            drop(
+                header
+                    .join_waker
+                    .with_mut(|waker| unsafe { (*waker).take() }),
+            );
         }
         // SAFETY: rule 7: our reference, not used again.
         unsafe { header::release(self.header) };

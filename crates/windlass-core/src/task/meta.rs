@@ -4,7 +4,6 @@ use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::task::Options;
 
@@ -126,7 +125,8 @@ impl Meta {
     }
 
     pub(crate) fn queued_at(&self) -> u64 {
-        self.extra().map_or(0, |extra| extra.queued_at.load(Ordering::Relaxed))
+        self.extra()
+            .map_or(0, |extra| extra.queued_at.load(Ordering::Relaxed))
     }
 }
 

@@ -86,6 +86,10 @@ impl Options {
     /// Normal class, no name, the caller's location.
     #[track_caller]
     pub fn here() -> Options {
-        Options { name: None, class: Class::Normal, location: std::panic::Location::caller() }
+        Options {
+            name: None,
+            class: Class::Normal,
+            location: std::panic::Location::caller(),
+        }
     }
 }

@@ -23,7 +23,11 @@ use crate::task::header::{Header, TaskRef};
 #[derive(Debug)]
 pub(crate) struct Slot(AtomicPtr<Header>);
 
-const FIRST_CHUNK: usize = if cfg!(any(windlass_loom, windlass_shuttle)) { 2 } else { 64 };
+const FIRST_CHUNK: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
+    2
+} else {
+    64
+};
 const LARGEST_CHUNK: usize = 1 << 16;
 
 fn busy() -> *mut Header {
@@ -51,7 +55,9 @@ pub struct Shard {
 impl Registry {
     /// An empty shard.
     pub fn new() -> Arc<Registry> {
-        Arc::new(Registry { chunks: Mutex::new(Vec::new()) })
+        Arc::new(Registry {
+            chunks: Mutex::new(Vec::new()),
+        })
     }
 
     /// The owner's side; one per shard.
@@ -82,7 +88,10 @@ impl Registry {
     pub fn is_empty(&self) -> bool {
         let chunks = self.chunks.lock().clone();
         // Acquire: pairs with the Release exchange in `deregister`.
-        chunks.iter().flat_map(|chunk| chunk.iter()).all(|slot| slot.0.load(Ordering::Acquire).is_null())
+        chunks
+            .iter()
+            .flat_map(|chunk| chunk.iter())
+            .all(|slot| slot.0.load(Ordering::Acquire).is_null())
     }
 
     /// Tasks registered now.
@@ -106,8 +115,10 @@ impl Slot {
         }
         let task = NonNull::new(there)?;
         // Acquire: pairs with the Release store in `register`, so that the header is seen whole.
-        let claimed =
-            self.0.compare_exchange(there, busy(), Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let claimed = self
+            .0
+            .compare_exchange(there, busy(), Ordering::Acquire, Ordering::Relaxed)
+            .is_ok();
         if !claimed {
             // Completed meanwhile, or claimed by another walker.
             return self.wait_and_look();
@@ -125,7 +136,11 @@ impl Slot {
             hint::spin_loop();
             thread::yield_now();
         }
-        if self.0.load(Ordering::Relaxed).is_null() { None } else { self.look() }
+        if self.0.load(Ordering::Relaxed).is_null() {
+            None
+        } else {
+            self.look()
+        }
     }
 }
 
@@ -160,8 +175,10 @@ impl Shard {
             return;
         }
         let size = (capacity / 2).clamp(FIRST_CHUNK, LARGEST_CHUNK);
-        let chunk: Arc<[Slot]> =
-            (0..size).map(|_| Slot(AtomicPtr::new(std::ptr::null_mut()))).collect::<Vec<_>>().into();
+        let chunk: Arc<[Slot]> = (0..size)
+            .map(|_| Slot(AtomicPtr::new(std::ptr::null_mut())))
+            .collect::<Vec<_>>()
+            .into();
         let mut chunks = self.chunks.borrow_mut();
         self.registry.chunks.lock().push(chunk.clone());
         chunks.push(chunk);
@@ -177,9 +194,12 @@ impl Shard {
 }
 
 fn fill(slot: &Slot, header: &Header) {
-    header.slot.store(std::ptr::from_ref(slot).cast_mut(), Ordering::Relaxed);
+    header
+        .slot
+        .store(std::ptr::from_ref(slot).cast_mut(), Ordering::Relaxed);
     // Release: pairs with the Acquire exchange in `Slot::look`.
-    slot.0.store(std::ptr::from_ref(header).cast_mut(), Ordering::Release);
+    slot.0
+        .store(std::ptr::from_ref(header).cast_mut(), Ordering::Release);
 }
 
 /// Removes a task from its shard. The caller owns its entry (rule 5).
@@ -193,7 +213,12 @@ pub(crate) fn deregister(header: &Header) {
     // `Slot::look`), releases the completion to `Registry::is_empty`.
     while slot
         .0
-        .compare_exchange(this, std::ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed)
+        .compare_exchange(
+            this,
+            std::ptr::null_mut(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        )
         .is_err()
     {
         // A walker takes its reference at this very moment.

@@ -18,7 +18,10 @@ use crate::task::waker;
 /// # Panics
 /// When polled inside 255 nested shields of the same task.
 pub fn shield<F: Future>(future: F) -> Shield<F> {
-    Shield { raised: Raised::NotYet, future }
+    Shield {
+        raised: Raised::NotYet,
+        future,
+    }
 }
 
 /// The future of [`shield`].

@@ -156,7 +156,9 @@ impl State {
         };
         let (interest, references) = if joinable { (JOIN_INTEREST, 2) } else { (0, 1) };
         let class = (class as u64) << CLASS_SHIFT;
-        State(AtomicU64::new(HELD | references * REF_ONE | interest | home | class))
+        State(AtomicU64::new(
+            HELD | (references * REF_ONE) | interest | home | class,
+        ))
     }
 
     /// A copy for looking at. `Acquire`, so that COMPLETE shows the output.
@@ -175,7 +177,11 @@ impl State {
             // more poll; one that came before it is seen by this poll.
             now = self.0.fetch_and(!NOTIFIED, Ordering::AcqRel);
         }
-        if Snapshot(now).cancel_applies() { Start::Cancel } else { Start::Poll }
+        if Snapshot(now).cancel_applies() {
+            Start::Cancel
+        } else {
+            Start::Poll
+        }
     }
 
     /// Somebody wants the task to be polled.
@@ -233,7 +239,10 @@ impl State {
             if now & COMPLETE != 0 {
                 (None, Wake::Nothing)
             } else if now & HELD != 0 {
-                (Some((now | CANCELLED | NOTIFIED) & !SHIELD_MASK), Wake::Nothing)
+                (
+                    Some((now | CANCELLED | NOTIFIED) & !SHIELD_MASK),
+                    Wake::Nothing,
+                )
             } else {
                 (Some((now | CANCELLED | HELD) & !SHIELD_MASK), Wake::Submit)
             }
@@ -295,14 +304,22 @@ impl State {
     #[inline]
     pub fn set_join_waker(&self) -> bool {
         self.change(|now| {
-            if now & COMPLETE != 0 { (None, false) } else { (Some(now | JOIN_WAKER), true) }
+            if now & COMPLETE != 0 {
+                (None, false)
+            } else {
+                (Some(now | JOIN_WAKER), true)
+            }
         })
     }
 
     /// The handle wants to replace its waker. False: the task completed first.
     pub fn unset_join_waker(&self) -> bool {
         self.change(|now| {
-            if now & COMPLETE != 0 { (None, false) } else { (Some(now & !JOIN_WAKER), true) }
+            if now & COMPLETE != 0 {
+                (None, false)
+            } else {
+                (Some(now & !JOIN_WAKER), true)
+            }
         })
     }
 
@@ -311,10 +328,22 @@ impl State {
         self.change(|now| {
             if now & COMPLETE != 0 {
                 let waker = now & JOIN_WAKER == 0;
-                (Some(now & !JOIN_INTEREST), Forget { output: true, waker })
+                (
+                    Some(now & !JOIN_INTEREST),
+                    Forget {
+                        output: true,
+                        waker,
+                    },
+                )
             } else {
                 let next = now & !(JOIN_INTEREST | JOIN_WAKER);
-                (Some(next), Forget { output: false, waker: true })
+                (
+                    Some(next),
+                    Forget {
+                        output: false,
+                        waker: true,
+                    },
+                )
             }
         })
     }
@@ -388,7 +417,10 @@ impl State {
         loop {
             let (next, answer) = step(now);
             let Some(next) = next else { return answer };
-            match self.0.compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Acquire) {
+            match self
+                .0
+                .compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => return answer,
                 Err(changed) => now = changed,
             }
@@ -471,7 +503,12 @@ impl std::fmt::Debug for Snapshot {
         } else {
             "SCHEDULED|RUNNING"
         };
-        write!(f, "{lifecycle} refs={} shields={}", self.references(), self.shields())?;
+        write!(
+            f,
+            "{lifecycle} refs={} shields={}",
+            self.references(),
+            self.shields()
+        )?;
         if self.is_cancelled() {
             f.write_str(" CANCELLED")?;
         }

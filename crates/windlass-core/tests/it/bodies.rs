@@ -24,7 +24,10 @@ impl Body for Turns {
 
 #[test]
 fn futures_closures_and_other_bodies_share_a_pool() {
-    let config = Config { workers: 2, ..Config::default() };
+    let config = Config {
+        workers: 2,
+        ..Config::default()
+    };
     let pool = Pool::start(config, Hooks::default(), None).expect("it starts");
     let future = pool.spawn(FutureBody(async { 1 }), Options::here());
     let closure = pool.spawn(Closure(Some(|| 2)), Options::here());
@@ -39,7 +42,10 @@ fn futures_closures_and_other_bodies_share_a_pool() {
 fn a_body_of_many_pages_and_one_with_a_large_alignment_are_fine() {
     #[repr(align(256))]
     struct Aligned(u8);
-    let config = Config { workers: 1, ..Config::default() };
+    let config = Config {
+        workers: 1,
+        ..Config::default()
+    };
     let pool = Pool::start(config, Hooks::default(), None).expect("it starts");
     let large = [7u8; 100_000];
     let sum = pool.spawn(

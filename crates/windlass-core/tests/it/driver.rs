@@ -39,7 +39,11 @@ impl Bell {
 
 impl Driver for Bell {
     fn sleep(&self) {
-        assert_eq!(self.sleeping.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
+        assert_eq!(
+            self.sleeping.fetch_add(1, Ordering::SeqCst),
+            0,
+            "one at a time"
+        );
         let mut state = self.state.lock().unwrap();
         while !state.rung && state.due.is_empty() {
             state = self.changed.wait(state).unwrap();
@@ -66,7 +70,10 @@ impl Driver for Bell {
 
 fn start(workers: usize) -> (Arc<Pool>, Arc<Bell>) {
     let bell = Arc::new(Bell::default());
-    let config = Config { workers, ..Config::default() };
+    let config = Config {
+        workers,
+        ..Config::default()
+    };
     let pool = Pool::start(config, Hooks::default(), Some(bell.clone())).expect("it starts");
     (pool, bell)
 }
@@ -121,7 +128,11 @@ fn the_sleeper_in_the_driver_is_claimed_last() {
         let rings = bell.rings.load(Ordering::SeqCst);
         let task = pool.spawn(FutureBody(async {}), Options::here());
         windlass_core::block_on(task).expect("it runs");
-        assert_eq!(bell.rings.load(Ordering::SeqCst), rings, "the other one was free");
+        assert_eq!(
+            bell.rings.load(Ordering::SeqCst),
+            rings,
+            "the other one was free"
+        );
     }
     assert!(pool.shutdown(None).stuck.is_empty());
 }
@@ -155,7 +166,9 @@ fn busy_workers_look_into_the_driver() {
 #[test]
 fn shutdown_reaches_the_worker_in_the_driver() {
     let (pool, bell) = start(3);
-    wait_until("a worker sleeps in the driver", || bell.sleeping.load(Ordering::SeqCst) == 1);
+    wait_until("a worker sleeps in the driver", || {
+        bell.sleeping.load(Ordering::SeqCst) == 1
+    });
     assert!(pool.shutdown(None).stuck.is_empty());
     assert_eq!(bell.sleeping.load(Ordering::SeqCst), 0);
 }

@@ -36,7 +36,9 @@ impl Pool {
     }
 
     fn take(&self) -> bool {
-        let taken = self.injector.take(1, |item| assert_eq!(node::open(item), 1));
+        let taken = self
+            .injector
+            .take(1, |item| assert_eq!(node::open(item), 1));
         self.taken.fetch_add(taken, Ordering::Relaxed);
         taken > 0
     }

@@ -37,7 +37,12 @@ fn injector_each_item_is_taken_once_in_order() {
         pusher.join().unwrap();
         got.extend(take(&injector, 9));
         assert!(injector.is_empty());
-        let of = |low: usize| got.iter().copied().filter(|v| v / 10 == low).collect::<Vec<_>>();
+        let of = |low: usize| {
+            got.iter()
+                .copied()
+                .filter(|v| v / 10 == low)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(of(0), [0, 1]);
         assert_eq!(of(1), [10, 11]);
         assert_eq!(got.len(), 4);

@@ -29,7 +29,10 @@ impl Drop for Output {
 fn job(drops: &Arc<AtomicUsize>) -> (Job, windlass_core::task::JoinHandle<Output>) {
     let drops = drops.clone();
     let body = move || {
-        let output = Output { value: UnsafeCell::new(0), drops };
+        let output = Output {
+            value: UnsafeCell::new(0),
+            drops,
+        };
         // SAFETY: new and ours.
         output.value.with_mut(|value| unsafe { *value = 7 });
         output
@@ -72,7 +75,11 @@ fn join_a_dropped_handle_leaves_nothing_behind() {
         drop(handle);
         worker.join().unwrap();
         drop(waker);
-        assert_eq!(drops.load(Ordering::Relaxed), 1, "the output is dropped exactly once");
+        assert_eq!(
+            drops.load(Ordering::Relaxed),
+            1,
+            "the output is dropped exactly once"
+        );
         assert_eq!(Arc::strong_count(&wakes), 1, "the waker is dropped");
     });
 }
@@ -81,12 +88,16 @@ fn join_a_dropped_handle_leaves_nothing_behind() {
 fn join_the_newest_waker_is_the_one_woken() {
     loom::model(|| {
         let drops = Arc::new(AtomicUsize::new(0));
-        let (first, second) =
-            (Arc::new(Count(AtomicUsize::new(0))), Arc::new(Count(AtomicUsize::new(0))));
+        let (first, second) = (
+            Arc::new(Count(AtomicUsize::new(0))),
+            Arc::new(Count(AtomicUsize::new(0))),
+        );
         let (job, mut handle) = job(&drops);
         let worker = loom::thread::spawn(move || job.run());
         let (a, b) = (Waker::from(first.clone()), Waker::from(second.clone()));
-        let mut pending = Pin::new(&mut handle).poll(&mut Context::from_waker(&a)).is_pending();
+        let mut pending = Pin::new(&mut handle)
+            .poll(&mut Context::from_waker(&a))
+            .is_pending();
         if pending {
             let polled = Pin::new(&mut handle).poll(&mut Context::from_waker(&b));
             pending = polled.is_pending();

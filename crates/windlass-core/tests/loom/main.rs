@@ -3,7 +3,10 @@
 //! `cargo xtask weaken` flips the orderings these models stand for, one by one, and demands that
 //! the model named in `xtask/weaken.list` fails.
 #![cfg(windlass_loom)]
-#![allow(clippy::disallowed_types, reason = "models count with plain atomics of the test")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "models count with plain atomics of the test"
+)]
 
 mod idle;
 mod injector;

@@ -15,7 +15,10 @@ unsafe impl Sync for Shared {}
 #[test]
 fn park_returns_after_unpark_and_sees_its_past() {
     loom::model(|| {
-        let shared = Arc::new(Shared { parker: Parker::new(), data: UnsafeCell::new(0) });
+        let shared = Arc::new(Shared {
+            parker: Parker::new(),
+            data: UnsafeCell::new(0),
+        });
         let other = shared.clone();
         let waker = loom::thread::spawn(move || {
             // SAFETY: before the token is posted nobody else looks.
@@ -33,7 +36,10 @@ fn park_returns_after_unpark_and_sees_its_past() {
 #[test]
 fn park_a_token_posted_while_elsewhere_stays() {
     loom::model(|| {
-        let shared = Arc::new(Shared { parker: Parker::new(), data: UnsafeCell::new(0) });
+        let shared = Arc::new(Shared {
+            parker: Parker::new(),
+            data: UnsafeCell::new(0),
+        });
         let other = shared.clone();
         let waker = loom::thread::spawn(move || {
             let _ = other.parker.unpark();

@@ -51,7 +51,9 @@ fn registry_a_walker_never_holds_a_task_that_is_gone() {
             seen
         });
         let worker = Worker(registry.owner());
-        let Ran::Again(entry) = entry.run(&worker) else { panic!("it was woken during its poll") };
+        let Ran::Again(entry) = entry.run(&worker) else {
+            panic!("it was woken during its poll")
+        };
         assert!(matches!(entry.run(&worker), Ran::Complete));
         assert!(walker.join().unwrap() <= 1);
         assert!(registry.is_empty());

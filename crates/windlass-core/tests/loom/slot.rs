@@ -21,7 +21,10 @@ fn slot_each_item_is_taken_once() {
             got.extend(slot.put(node::make(value)).map(node::open));
         }
         got.extend(slot.take().map(node::open));
-        assert!(slot.put(node::make(3)).is_none(), "an empty slot stays empty until the owner fills it");
+        assert!(
+            slot.put(node::make(3)).is_none(),
+            "an empty slot stays empty until the owner fills it"
+        );
         got.extend(thief.join().unwrap());
         got.extend(slot.take().map(node::open));
         got.sort_unstable();

@@ -16,7 +16,10 @@ fn run(state: &State, data: &[AtomicUsize; 2]) -> [bool; 2] {
     loop {
         assert_eq!(state.start(), Start::Poll);
         // What the last poll saw is what counts.
-        let seen = [data[0].load(Ordering::Relaxed) == 1, data[1].load(Ordering::Relaxed) == 1];
+        let seen = [
+            data[0].load(Ordering::Relaxed) == 1,
+            data[1].load(Ordering::Relaxed) == 1,
+        ];
         match state.park() {
             Park::Idle => return seen,
             Park::Requeue => {}
@@ -124,7 +127,10 @@ fn state_the_last_reference_sees_everything() {
             cells[index].with_mut(|cell| unsafe { *cell = 1 });
             if state.release() {
                 // SAFETY: the last reference is in everybody's future.
-                let sum: i32 = cells.iter().map(|cell| cell.with(|cell| unsafe { *cell })).sum();
+                let sum: i32 = cells
+                    .iter()
+                    .map(|cell| cell.with(|cell| unsafe { *cell }))
+                    .sum();
                 assert_eq!(sum, 3);
                 return 1;
             }

@@ -27,7 +27,14 @@ fn check_fair(schedules: usize, f: impl Fn() + Send + Sync + 'static) {
 }
 
 fn start(workers: usize) -> Arc<Pool> {
-    let config = Config { workers, spin: Spin { tight: 1, yields: 2 }, ..Config::default() };
+    let config = Config {
+        workers,
+        spin: Spin {
+            tight: 1,
+            yields: 2,
+        },
+        ..Config::default()
+    };
     Pool::start(config, Hooks::default(), None).expect("shuttle starts threads")
 }
 
@@ -114,10 +121,18 @@ fn shuttle_every_task_and_its_children_complete() {
             }
             sum
         });
-        let outside: Vec<_> = (0..3).map(|number| spawn(&pool, async move { number })).collect();
-        assert_eq!(windlass_core::block_on(parent).expect("it does not fail"), 45);
+        let outside: Vec<_> = (0..3)
+            .map(|number| spawn(&pool, async move { number }))
+            .collect();
+        assert_eq!(
+            windlass_core::block_on(parent).expect("it does not fail"),
+            45
+        );
         for (number, task) in outside.into_iter().enumerate() {
-            assert_eq!(windlass_core::block_on(task).expect("it does not fail"), number);
+            assert_eq!(
+                windlass_core::block_on(task).expect("it does not fail"),
+                number
+            );
         }
         assert!(pool.shutdown(None).stuck.is_empty());
     });
@@ -244,7 +259,11 @@ fn shuttle_abort_races_with_everything() {
             Ok(()) => {}
             Err(error) => assert!(error.is_cancelled()),
         }
-        assert_eq!(dropped.load(Ordering::Relaxed), 1, "dropped before the handle resolved");
+        assert_eq!(
+            dropped.load(Ordering::Relaxed),
+            1,
+            "dropped before the handle resolved"
+        );
         aborter.join().expect("no panic");
         assert!(pool.shutdown(None).stuck.is_empty());
     });
@@ -279,7 +298,10 @@ fn shuttle_classes_all_run() {
         let tasks: Vec<_> = classes
             .into_iter()
             .map(|class| {
-                let options = Options { class, ..Options::here() };
+                let options = Options {
+                    class,
+                    ..Options::here()
+                };
                 pool.spawn(FutureBody(async { yield_now().await }), options)
             })
             .collect();
