@@ -125,6 +125,11 @@ struct Queued {
     start_by: Option<u64>,
 }
 
+/// The time `limit` from now; centuries are as good as for ever.
+fn from_now(limit: Duration) -> u64 {
+    clock::now().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
+}
+
 thread_local! {
     /// The pool whose thread this is.
     static OWN: Cell<*const BlockingPool> = const { Cell::new(std::ptr::null()) };
@@ -152,8 +157,7 @@ impl BlockingPool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let start_by =
-            start_within.map(|limit| clock::now().saturating_add(limit.as_nanos() as u64));
+        let start_by = start_within.map(from_now);
         let mut state = self.state.lock();
         state.submitted += 1;
         let (job, handle) = Job::new(f, state.submitted, options);
@@ -269,7 +273,7 @@ impl BlockingPool {
 
     /// Waits for the threads; names the jobs that do not end within `limit`.
     pub(crate) fn join(&self, limit: Duration) -> Vec<StuckJob> {
-        let deadline = clock::now().saturating_add(limit.as_nanos() as u64);
+        let deadline = from_now(limit);
         let mut state = self.state.lock();
         while state.threads > 0 {
             let now = clock::now();

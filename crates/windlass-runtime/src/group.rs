@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use windlass_core::sync::Mutex;
-use windlass_core::task::{AbortHandle, JoinError, JoinHandle, Options, spend};
+use windlass_core::task::{AbortHandle, Budget, JoinError, JoinHandle, Options};
 
 use crate::cancel::CancellationToken;
 use crate::handle::Handle;
@@ -220,10 +220,13 @@ where
         if self.children.is_empty() {
             return Poll::Ready(None);
         }
-        let Poll::Ready(spent) = spend(cx) else {
-            return Poll::Pending;
-        };
         loop {
+            // The children's handles spend the budget. Without any left they would report pending
+            // and ask to be looked at again, here, for ever.
+            if Budget::current().remaining() == Some(0) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             let mut ready = self.ready.0.lock();
             let Some(key) = ready.0.pop_front() else {
                 let old = ready.1.replace(cx.waker().clone());
@@ -240,7 +243,6 @@ where
                 continue;
             };
             self.children.remove(&key);
-            spent.made_progress();
             let ended = match ended {
                 Ok(Ok(value)) => Ok(value),
                 Ok(Err(error)) => Err(ChildError::Failed(error)),

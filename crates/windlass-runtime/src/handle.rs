@@ -298,12 +298,19 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    ENTERED.with(|entered| {
-        if let Some(handle) = entered.borrow().last() {
-            return handle.spawn_with(future, options);
+    let entered = ENTERED.with(|entered| match entered.borrow().last() {
+        Some(handle) => Ok(handle.pool().spawn_or_refuse(FutureBody(future), options)),
+        None => Err((future, options)),
+    });
+    match entered {
+        // Only now, when nothing is borrowed any more: a refused future's destructor may enter a
+        // runtime itself.
+        Ok((handle, refused)) => {
+            drop(refused);
+            handle
         }
-        Handle::current_or_default().spawn_with(future, options)
-    })
+        Err((future, options)) => Handle::current_or_default().spawn_with(future, options),
+    }
 }
 
 /// Runs a closure that may block on the runtime this thread is in, or else on the process-wide

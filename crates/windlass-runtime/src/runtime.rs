@@ -24,6 +24,8 @@ use crate::os::Process;
 pub struct Runtime {
     handle: Handle,
     shutdown_timeout: Duration,
+    /// `shutdown` has been called: nothing is left for `Drop`.
+    stopped: bool,
 }
 
 /// What handles share.
@@ -103,6 +105,7 @@ impl Runtime {
         Ok(Runtime {
             handle,
             shutdown_timeout: builder.shutdown_timeout,
+            stopped: false,
         })
     }
 
@@ -172,9 +175,9 @@ impl Runtime {
     ///
     /// # Panics
     /// On one of the runtime's own threads, which would wait for itself.
-    pub fn shutdown(self, timeout: Duration) -> ShutdownReport {
+    pub fn shutdown(mut self, timeout: Duration) -> ShutdownReport {
         assert!(!self.handle.is_own_thread(), "{}", INSIDE);
-        // `Drop` finds nothing left to do: stopping twice is harmless.
+        self.stopped = true;
         stop(self.handle.shared(), timeout)
     }
 }
@@ -202,6 +205,9 @@ fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        if self.stopped {
+            return;
+        }
         if !self.handle.is_own_thread() {
             stop(self.handle.shared(), self.shutdown_timeout);
             return;

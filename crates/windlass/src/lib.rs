@@ -16,7 +16,7 @@
 
 pub use windlass_macros::{main, test};
 pub use windlass_runtime::{
-    BlockingSnapshot, BuildError, Builder, Cancelled, CancellationToken, ChildError, DropGuard,
+    BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError, DropGuard,
     EnterGuard, GroupClosed, Handle, NoRuntime, Runtime, RuntimeSnapshot, ShutdownReport,
     SpawnBlockingError, Spin, StuckJob, TaskGroup, TrySpawnError, spawn, spawn_blocking, task,
 };

@@ -49,11 +49,11 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// A poll of `task` begins; gives the number of polls before it.
+    /// A poll of `task` begins; gives its number, from 1.
     #[inline(always)]
     pub(crate) fn begin(&self, task: &Header) -> u64 {
-        let polls = self.polls.load(Ordering::Relaxed);
-        self.polls.store(polls.wrapping_add(1), Ordering::Relaxed);
+        let polls = self.polls.load(Ordering::Relaxed).wrapping_add(1);
+        self.polls.store(polls, Ordering::Relaxed);
         match task.meta().plain_location() {
             Some(location) => {
                 let address = std::ptr::from_ref(task).addr() as u64;

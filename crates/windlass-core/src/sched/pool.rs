@@ -20,7 +20,9 @@ use crate::sched::worker::Worker;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, Padded, Parker, Wakeup, clock, entropy, thread};
 use crate::task::state::Home;
-use crate::task::{Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache};
+use crate::task::{
+    Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache, contain,
+};
 use crate::tuning;
 
 /// Called with a worker's index when its thread starts or ends.
@@ -165,8 +167,6 @@ pub struct Pool {
     pub(crate) stop: Padded<Stop>,
     pub(crate) idle: Idle,
     pub(crate) watchdog: Watchdog,
-    /// The clock as of somebody's last look.
-    pub(crate) coarse: Padded<AtomicU64>,
     recording: AtomicU8,
     outside: Padded<Outside>,
     driver: Option<Arc<dyn Driver>>,
@@ -207,6 +207,21 @@ impl<B> std::fmt::Debug for TrySpawnError<B> {
     }
 }
 
+/// A task that a stopping pool did not take, if it did not. Dropping this drops the task, and its
+/// handle resolves.
+#[derive(Debug)]
+#[must_use = "dropping it runs the task's destructors"]
+pub struct Refused(Option<Entry>);
+
+impl Drop for Refused {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(entry) = self.0.take() {
+            entry.refuse();
+        }
+    }
+}
+
 /// How a shutdown went.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -232,7 +247,6 @@ impl Pool {
             stop: Padded(Stop::new(workers)),
             idle: Idle::new(workers),
             watchdog: Watchdog::default(),
-            coarse: Padded(AtomicU64::new(clock::now())),
             recording: AtomicU8::new(config.recording as u8),
             outside: Padded::default(),
             driver,
@@ -302,25 +316,33 @@ impl Pool {
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
+        self.spawn_or_refuse(body, options).0
+    }
+
+    /// As `spawn`; a task that is refused comes back and is dropped by the caller, who may want to
+    /// let go of something before user code runs.
+    #[inline]
+    pub fn spawn_or_refuse<B>(&self, body: B, options: Options) -> (JoinHandle<B::Output>, Refused)
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
         context::with_worker(|worker| match worker {
             Some(worker) if std::ptr::eq(&raw const *worker.pool, self) => {
                 let (entry, handle) = self.make(body, || worker.next_id(), options);
                 if self.stop.is_stopping() {
-                    entry.refuse();
-                } else {
-                    worker.spawn(entry);
+                    return (handle, Refused(Some(entry)));
                 }
-                handle
+                worker.spawn(entry);
+                (handle, Refused(None))
             }
             _ => {
                 self.outside.submitted.fetch_add(1, Ordering::Relaxed);
                 let (entry, handle) = self.make(body, || self.next_id(), options);
                 if self.stop.is_stopping() {
-                    entry.refuse();
-                } else {
-                    self.inject(entry);
+                    return (handle, Refused(Some(entry)));
                 }
-                handle
+                (handle, Refused(self.try_inject(entry).err()))
             }
         })
     }
@@ -386,8 +408,14 @@ impl Pool {
         });
     }
 
-    /// Queues a task for any worker.
+    /// Queues a task for any worker; once the pool is gone the task goes too.
     pub(crate) fn inject(&self, entry: Entry) {
+        if let Err(entry) = self.try_inject(entry) {
+            entry.refuse();
+        }
+    }
+
+    fn try_inject(&self, entry: Entry) -> Result<(), Entry> {
         let class = entry.header().state().class();
         let pushed = match class {
             Class::Normal => {
@@ -396,15 +424,11 @@ impl Pool {
                 // SAFETY: rule 1: a closed queue gives the entry back.
                 pushed.map_err(|Closed(item)| unsafe { Entry::from_raw(item) })
             }
-            _ => self
-                .classes
-                .push(class, entry, self.coarse.load(Ordering::Relaxed)),
+            _ => self.classes.push(class, entry, clock::now()),
         };
-        match pushed {
-            Ok(()) => self.announce(),
-            // The pool is gone; so is the task.
-            Err(entry) => entry.refuse(),
-        }
+        pushed?;
+        self.announce();
+        Ok(())
     }
 
     pub(crate) fn inject_batch(&self, batch: Batch<Header>) {
@@ -519,7 +543,7 @@ impl Pool {
 
     /// Cancels and drops every task and joins the threads. Shielded sections may run on until
     /// `limit`; then they are dropped too, and threads that are still inside a poll after a grace
-    /// of a tenth of the limit (10 ms to 1 s) are detached and named.
+    /// of a tenth of the limit (100 ms to 1 s) are detached and named.
     ///
     /// Must not be called on one of the pool's own workers, which would wait for itself.
     pub fn shutdown(&self, limit: Option<Duration>) -> StopReport {
@@ -537,7 +561,7 @@ impl Pool {
         let mut finished = self.stop.wait(deadline, nothing_left);
         if !finished {
             let grace = (limit.unwrap_or_default() / 10)
-                .clamp(Duration::from_millis(10), Duration::from_secs(1));
+                .clamp(Duration::from_millis(100), Duration::from_secs(1));
             self.stop.advance(Phase::Forced);
             self.unpark_all();
             self.force();
@@ -734,7 +758,7 @@ fn after(now: u64, limit: Duration) -> u64 {
 fn call_hook(hook: &Option<ThreadHook>, index: usize) {
     if let Some(hook) = hook {
         // A panicking hook must not take the worker's tasks with it.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(index)));
+        contain(|| hook(index));
     }
 }
 

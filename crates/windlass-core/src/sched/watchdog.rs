@@ -15,6 +15,7 @@ use crate::observe::{Event, EventKind, Stall};
 use crate::sched::pool::{Pool, StallHook};
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::sync::{Arc, Condvar, Mutex, clock, thread};
+use crate::task::contain;
 use crate::tuning::{RECORDER_EVENTS, STRANDED_NS, WATCHDOG_WIND_DOWN_NS};
 
 #[derive(Debug, Default)]
@@ -132,7 +133,6 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
             return;
         }
         let now = clock::now();
-        pool.coarse.store(now, Ordering::Relaxed);
         let mut active = false;
         for (index, seen) in seen.iter_mut().enumerate() {
             active |= look(pool, index, now, seen, threshold, hook.as_ref());
@@ -207,6 +207,6 @@ fn report(pool: &Pool, worker: usize, stuck: u64, queued_behind: usize, hook: Op
     };
     if let Some(hook) = hook {
         // A panicking hook must not end the watch.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&stall)));
+        contain(|| hook(&stall));
     }
 }

@@ -109,9 +109,10 @@ impl Worker {
 
     /// Runs tasks until the pool exits.
     pub(crate) fn run(&self) {
+        self.remote().pulse.set_busy(true);
         loop {
             if self.pool.stop.is_stopping() && !self.stopping() {
-                return;
+                return self.leave();
             }
             match self.find() {
                 Some(entry) => {
@@ -214,7 +215,6 @@ impl Worker {
         let polls = self.pace.batch.get();
         self.sample_mask.set(self.pool.recording().mask());
         self.measure(now, polls);
-        self.pool.coarse.store(now, Ordering::Relaxed);
         let since = self.pace.since_injector.get() + polls;
         self.pace.since_injector.set(since);
         if let Some(entry) = self.pool.classes.pop_aged(now) {
@@ -625,6 +625,19 @@ impl Worker {
             });
         }
         true
+    }
+
+    /// The end of the thread. Queues are empty then, unless this worker was stuck in a poll past
+    /// the deadline: what piled up meanwhile is dropped, so that its handles resolve after all.
+    fn leave(&self) {
+        let next = || {
+            self.take_local()
+                .or_else(|| self.take_injected())
+                .or_else(|| self.take_leftovers())
+        };
+        while let Some(entry) = next() {
+            entry.refuse();
+        }
     }
 
     /// A task that comes out of a queue while the pool stops is cancelled; a shielded one still

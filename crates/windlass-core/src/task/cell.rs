@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::AtomicPtr;
 use crate::task::entry::Entry;
-use crate::task::error::JoinError;
+use crate::task::error::{JoinError, contain, drop_payload};
 use crate::task::header::{Header, Reason, Resumed, Vtable};
 use crate::task::join_waker::JoinWaker;
 use crate::task::meta::{Meta, TaskId};
@@ -185,9 +185,13 @@ unsafe fn finish<B: Body>(
     let header = unsafe { &cell.as_ref().header };
     let output = match (output, dropped) {
         (Ok(output), Ok(())) => Ok(output),
-        (Err(payload), _) => Err(JoinError::panicked(header, payload)),
+        (Err(payload), dropped) => {
+            // The first panic is the one that is told.
+            dropped.err().into_iter().for_each(drop_payload);
+            Err(JoinError::panicked(header, payload))
+        }
         (Ok(output), Err(payload)) => {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(output)));
+            contain(|| drop(output));
             Err(JoinError::panicked(header, payload))
         }
     };
@@ -228,14 +232,11 @@ unsafe fn write_output<B: Body>(cell: NonNull<Cell<B>>, output: Result<B::Output
 unsafe fn drop_output<B: Body>(header: NonNull<Header>) {
     // SAFETY: rule 1: alive.
     let stage = unsafe { &header.cast::<Cell<B>>().as_ref().stage };
-    let dropped = catch_unwind(AssertUnwindSafe(|| {
+    // A panicking drop of an output nobody wants ends here.
+    contain(|| {
         // SAFETY: rule 2.
         stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).output) });
-    }));
-    // A panicking drop of an output nobody wants ends here.
-    if let Err(payload) = dropped {
-        super::error::drop_payload(payload);
-    }
+    });
 }
 
 /// # Safety

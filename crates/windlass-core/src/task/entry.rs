@@ -1,9 +1,9 @@
 //! The scheduler's reference to a task, and what it means to run it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::context;
+use crate::task::error::contain;
 use crate::task::header::{self, Header, Reason, Resumed};
 use crate::task::registry;
 use crate::task::state::{Completion, Park, Start};
@@ -177,8 +177,7 @@ impl Entry {
             Completion::Alone => self.free_with_output(),
             Completion::WakeJoiner => self.wake_joiner(),
             Completion::DropOutput => {
-                // SAFETY: rule 2: nobody wants the output and nobody ever will.
-                unsafe { (header.vtable.drop_output)(self.0) };
+                self.drop_output();
                 if header.state.complete_without_output() == Completion::Alone {
                     self.free_empty();
                 }
@@ -187,11 +186,17 @@ impl Entry {
     }
 
     fn free_with_output(self) {
-        // SAFETY: rule 2: there is no join handle. Rule 7: ours is the last reference.
-        unsafe {
-            (self.header().vtable.drop_output)(self.0);
-            header::free(self.0);
-        }
+        self.drop_output();
+        self.free_empty();
+    }
+
+    /// Drops an output that nobody wants and nobody ever will. It is user code on a worker, so it
+    /// counts as the task's turn: it must not block.
+    fn drop_output(&self) {
+        let turn = context::begin_turn(self.0);
+        // SAFETY: rule 2: there is no join handle, and the output is there.
+        unsafe { (self.header().vtable.drop_output)(self.0) };
+        turn.end();
     }
 
     fn free_empty(self) {
@@ -202,18 +207,18 @@ impl Entry {
     fn wake_joiner(self) {
         let header = self.header();
         // A foreign waker may panic; that must not take the worker down.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
+        contain(|| {
             header.join_waker.with(|waker| {
                 // SAFETY: rule 3: JOIN_WAKER is set, both sides only read.
                 unsafe { &*waker }.wake_by_ref();
             });
-        }));
+        });
         if header.state.end_join_wake() {
             // SAFETY: rule 3: the handle is gone, the waker is ours.
             let waker = header
                 .join_waker
                 .with_mut(|waker| unsafe { (*waker).take() });
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(waker)));
+            contain(|| drop(waker));
             // The handle dropped the output too: `forget_join` told it so.
         }
         // SAFETY: rule 7: the scheduler's reference, not used again.

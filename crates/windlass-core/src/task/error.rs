@@ -49,6 +49,17 @@ impl Drop for Payload {
     }
 }
 
+/// Runs foreign code whose panic must not go any further; none: it panicked.
+pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            drop_payload(payload);
+            None
+        }
+    }
+}
+
 /// Drops a panic payload; a payload that panics when dropped is leaked.
 pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {

@@ -48,6 +48,7 @@ pub use budget::{Budget, Spent, spend};
 pub(crate) use cell::allocate;
 pub use cell::{Body, Closure, FutureBody};
 pub use entry::{Entry, Ran, Scheduler};
+pub(crate) use error::contain;
 pub use error::{JoinError, JoinErrorKind};
 pub use header::{Header, TaskRef};
 pub use job::Job;

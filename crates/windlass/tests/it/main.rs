@@ -1,0 +1,20 @@
+//! What the runtime promises its users, one module per behaviour.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests use the standard library directly"
+)]
+
+mod blocking;
+mod build;
+mod cancel;
+mod fairness;
+mod groups;
+mod join;
+mod local;
+mod macros;
+mod observe;
+mod runtimes;
+mod shutdown;
+mod support;
+mod wakeups;
