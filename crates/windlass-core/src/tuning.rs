@@ -80,6 +80,11 @@ pub const STALL_NS: u64 = 50_000_000;
 /// The watchdog's period grows to this while nothing runs, and then it sleeps without a timer.
 pub const WATCHDOG_WIND_DOWN_NS: u64 = 64_000_000;
 
+/// Past a shutdown's deadline: a worker that stays in one poll for this long is stuck ...
+pub const GRACE_NS: u64 = 100_000_000;
+/// ... and this is how long dropping what is left may take in all.
+pub const FORCE_LIMIT_NS: u64 = 10_000_000_000;
+
 /// Task blocks in one magazine of the block cache.
 pub const MAGAZINE: usize = 64;
 /// Full magazines the depot keeps per size class; what exceeds them goes back to malloc.

@@ -542,8 +542,8 @@ impl Pool {
     }
 
     /// Cancels and drops every task and joins the threads. Shielded sections may run on until
-    /// `limit`; then they are dropped too, and threads that are still inside a poll after a grace
-    /// of a tenth of the limit (100 ms to 1 s) are detached and named.
+    /// `limit`; then they are dropped too, and threads that stay inside one poll for another 100 ms
+    /// are detached and named.
     ///
     /// Must not be called on one of the pool's own workers, which would wait for itself.
     pub fn shutdown(&self, limit: Option<Duration>) -> StopReport {
@@ -558,21 +558,12 @@ impl Pool {
                 && self.injector.close_if_empty()
                 && self.classes.close_if_empty()
         };
-        let mut finished = self.stop.wait(deadline, nothing_left);
-        if !finished {
-            let grace = (limit.unwrap_or_default() / 10)
-                .clamp(Duration::from_millis(100), Duration::from_secs(1));
+        if !self.stop.wait(deadline, nothing_left) {
             self.stop.advance(Phase::Forced);
             self.unpark_all();
             self.force();
-            finished = self
-                .stop
-                .wait(Some(after(clock::now(), grace)), nothing_left);
-        }
-        if !finished {
-            for worker in self.stop.shut_gates() {
-                report.stuck.push(self.describe_stuck(worker));
-            }
+            report.stuck = self.wait_for_all_but_stuck(nothing_left);
+            self.stop.shut_gates();
             report.leaked_tasks = self
                 .remotes
                 .iter()
@@ -583,6 +574,34 @@ impl Pool {
         self.unpark_all();
         self.join_threads(&report);
         report
+    }
+
+    /// Past the deadline: waits as long as somebody still makes progress, and names those who have
+    /// been inside one poll for a whole grace period.
+    fn wait_for_all_but_stuck(&self, nothing_left: impl Fn() -> bool) -> Vec<StuckWorker> {
+        let give_up = clock::now() + tuning::FORCE_LIMIT_NS;
+        loop {
+            let before: Vec<u64> = self
+                .remotes
+                .iter()
+                .map(|remote| remote.pulse.polls())
+                .collect();
+            let grace = clock::now() + tuning::GRACE_NS;
+            if self.stop.wait(Some(grace), &nothing_left) {
+                return Vec::new();
+            }
+            let hangs = |index: &usize| {
+                let pulse = &self.remotes[*index].pulse;
+                pulse.is_busy() && pulse.polls() == before[*index]
+            };
+            let stuck: Vec<usize> = self.stop.in_turn().into_iter().filter(hangs).collect();
+            if stuck == self.stop.not_drained() || clock::now() > give_up {
+                return stuck
+                    .into_iter()
+                    .map(|worker| self.describe_stuck(worker))
+                    .collect();
+            }
+        }
     }
 
     /// Also reaches the shards of workers that cannot do it themselves.

@@ -32,30 +32,38 @@ pub(crate) enum Phase {
 #[derive(Debug)]
 pub(crate) struct Stop {
     phase: AtomicU8,
-    drained: Mutex<Drained>,
+    workers: Mutex<Vec<Gate>>,
     changed: Condvar,
 }
 
-#[derive(Debug)]
-struct Drained {
-    workers: Vec<Status>,
+/// What a worker is known to be doing while the pool stops, and whether it may begin a turn.
+#[derive(Debug, Clone, Copy)]
+struct Gate {
+    status: Status,
+    shut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Status {
-    Busy,
+    /// It has not noticed yet that the pool stops.
+    Unaware,
+    /// It looks for something to do.
+    Looking,
+    /// It is inside a task's turn.
+    InTurn,
+    /// It has nothing to do.
     Drained,
-    /// Not to start another poll.
-    Shut,
 }
 
 impl Stop {
     pub(crate) fn new(workers: usize) -> Stop {
+        let gate = Gate {
+            status: Status::Unaware,
+            shut: false,
+        };
         Stop {
             phase: AtomicU8::new(Phase::Running as u8),
-            drained: Mutex::new(Drained {
-                workers: vec![Status::Busy; workers],
-            }),
+            workers: Mutex::new(vec![gate; workers]),
             changed: Condvar::new(),
         }
     }
@@ -82,63 +90,75 @@ impl Stop {
 
     /// A worker has nothing to do.
     pub(crate) fn drained(&self, worker: usize) {
-        let mut drained = self.drained.lock();
-        if drained.workers[worker] == Status::Busy {
-            drained.workers[worker] = Status::Drained;
-            self.changed.notify_all();
-        }
+        self.workers.lock()[worker].status = Status::Drained;
+        self.changed.notify_all();
     }
 
-    /// A worker that is stopping wants to go on. False: leave instead.
+    /// A worker that is stopping goes on to look for something to do. False: leave instead.
     #[must_use]
-    pub(crate) fn may_go_on(&self, worker: usize) -> bool {
-        let mut drained = self.drained.lock();
-        let status = &mut drained.workers[worker];
-        if *status == Status::Shut {
-            return false;
+    pub(crate) fn may_look(&self, worker: usize) -> bool {
+        self.pass(worker, Status::Looking)
+    }
+
+    /// A worker that is stopping wants to begin a turn. False: drop the task instead.
+    #[must_use]
+    pub(crate) fn may_begin(&self, worker: usize) -> bool {
+        self.pass(worker, Status::InTurn)
+    }
+
+    fn pass(&self, worker: usize, status: Status) -> bool {
+        let gate = &mut self.workers.lock()[worker];
+        if !gate.shut {
+            gate.status = status;
         }
-        *status = Status::Busy;
-        true
+        !gate.shut
     }
 
     /// Waits until all workers are drained and `finish` says that nothing is left, or until
     /// `deadline` on the clock. True: finished.
     pub(crate) fn wait(&self, deadline: Option<u64>, finish: impl Fn() -> bool) -> bool {
-        let mut drained = self.drained.lock();
+        let mut workers = self.workers.lock();
         loop {
-            if drained
-                .workers
-                .iter()
-                .all(|status| *status == Status::Drained)
-                && finish()
-            {
+            if workers.iter().all(|gate| gate.status == Status::Drained) && finish() {
                 return true;
             }
             let Some(deadline) = deadline else {
-                drained = self.changed.wait(drained);
+                workers = self.changed.wait(workers);
                 continue;
             };
             let now = clock::now();
             if now >= deadline {
                 return false;
             }
-            drained = self
+            workers = self
                 .changed
-                .wait_for(drained, Duration::from_nanos(deadline - now))
+                .wait_for(workers, Duration::from_nanos(deadline - now))
                 .0;
         }
     }
 
-    /// Shuts the gate of every worker that is not drained, and says which those are.
-    pub(crate) fn shut_gates(&self) -> Vec<usize> {
-        let mut drained = self.drained.lock();
-        let mut stuck = Vec::new();
-        for (index, status) in drained.workers.iter_mut().enumerate() {
-            if *status != Status::Drained {
-                *status = Status::Shut;
-                stuck.push(index);
-            }
-        }
-        stuck
+    /// Workers that are, or may be, inside a turn.
+    pub(crate) fn in_turn(&self) -> Vec<usize> {
+        self.select(|status| matches!(status, Status::Unaware | Status::InTurn))
+    }
+
+    /// Workers that are not drained.
+    pub(crate) fn not_drained(&self) -> Vec<usize> {
+        self.select(|status| status != Status::Drained)
+    }
+
+    fn select(&self, which: impl Fn(Status) -> bool) -> Vec<usize> {
+        let workers = self.workers.lock();
+        (0..workers.len())
+            .filter(|index| which(workers[*index].status))
+            .collect()
+    }
+
+    /// From now on no worker begins a turn.
+    pub(crate) fn shut_gates(&self) {
+        self.workers
+            .lock()
+            .iter_mut()
+            .for_each(|gate| gate.shut = true);
     }
 }

@@ -139,8 +139,8 @@ impl Worker {
     #[inline]
     fn turn(&self, entry: Entry) {
         let remote = self.remote();
-        if self.phase.get() != Phase::Running {
-            self.cancel_before_turn(&entry);
+        if self.phase.get() != Phase::Running && !self.begin_last_turn(&entry) {
+            return entry.refuse();
         }
         let polls = remote.pulse.begin(entry.header());
         let ran = if polls & self.sample_mask.get() == 0 {
@@ -609,7 +609,7 @@ impl Worker {
     #[cold]
     fn stopping(&self) -> bool {
         let phase = self.pool.stop.phase();
-        if phase == Phase::Exiting || !self.pool.stop.may_go_on(self.index) {
+        if phase == Phase::Exiting || !self.pool.stop.may_look(self.index) {
             if self.searching.replace(false) {
                 let _ = self.pool.idle.end_search();
             }
@@ -641,15 +641,16 @@ impl Worker {
     }
 
     /// A task that comes out of a queue while the pool stops is cancelled; a shielded one still
-    /// gets its turn.
+    /// gets its turn. False: it is too late even for that.
     #[cold]
-    fn cancel_before_turn(&self, entry: &Entry) {
+    fn begin_last_turn(&self, entry: &Entry) -> bool {
         let state = &entry.header().state;
         // HELD by us: both only mark the task.
         let _ = match self.phase.get() {
             Phase::Forced => state.cancel_by_force(),
             _ => state.cancel(),
         };
+        self.pool.stop.may_begin(self.index)
     }
 
     pub(crate) fn budget_exhausted(&self) {

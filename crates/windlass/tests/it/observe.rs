@@ -143,6 +143,9 @@ fn rare_events_are_always_recorded() {
         .recording(Recording::Rare)
         .build()
         .unwrap();
+    eventually("both workers sleep", || {
+        runtime.snapshot().pool.unparked == 0
+    });
     // Steals.
     let busy = runtime.spawn(async {
         let child = windlass::spawn(async {});
