@@ -127,13 +127,16 @@ fn dump_events(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
         events.len()
     )?;
     for event in events.iter().rev().take(EVENTS_IN_DUMP).rev() {
+        let argument = match event.task() {
+            Some(task) => task.to_string(),
+            None => event.argument.to_string(),
+        };
         writeln!(
             out,
-            "  {:>15} {:>3} {:<9} {}",
+            "  {:>15} {:>3} {:<9} {argument}",
             event.at,
             event.worker,
             format!("{:?}", event.kind),
-            event.argument,
         )?;
     }
     Ok(())

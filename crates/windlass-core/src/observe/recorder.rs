@@ -7,6 +7,7 @@
 
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::clock;
+use crate::task::TaskId;
 use crate::tuning::{RECORDER_EVENTS, SAMPLE_ONE_IN};
 
 /// What is recorded.
@@ -92,6 +93,17 @@ pub struct Event {
     pub worker: usize,
     /// A task's id, or a number; see [`EventKind`].
     pub argument: u64,
+}
+
+impl Event {
+    /// The task that the event is about, for the kinds whose argument is a task.
+    pub fn task(&self) -> Option<TaskId> {
+        use EventKind::*;
+        match self.kind {
+            Spawn | Poll | Wake | Cancel | SlowPoll | Panic => TaskId::from_number(self.argument),
+            Steal | Park | Unpark | Overflow => None,
+        }
+    }
 }
 
 #[derive(Debug)]

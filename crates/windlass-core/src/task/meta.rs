@@ -29,6 +29,10 @@ impl TaskId {
         TaskId(NonZeroU64::new(address as u64).unwrap_or(NonZeroU64::MIN))
     }
 
+    pub(crate) fn from_number(number: u64) -> Option<TaskId> {
+        NonZeroU64::new(number).map(TaskId)
+    }
+
     /// The number, for traces.
     pub fn get(self) -> u64 {
         self.0.get()

@@ -8,7 +8,6 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass::observe::StuckWorker;
 use windlass::{JoinHandle, Runtime, shield, task, yield_now};
 
 use crate::support::{
@@ -345,9 +344,10 @@ fn the_report_names_a_stuck_worker_and_the_process_goes_on() {
         began.elapsed()
     );
     assert_eq!(drops.count(), 100, "all but the stuck one");
-    let is_ours = |stuck: &&StuckWorker| stuck.name.as_deref() == Some("the stuck one");
-    let worker = report.stuck_workers.iter().find(is_ours);
-    let worker = worker.unwrap_or_else(|| panic!("the stuck worker is not named: {report}"));
+    let [worker] = &report.stuck_workers[..] else {
+        panic!("one worker is stuck: {report}")
+    };
+    assert_eq!(worker.name.as_deref(), Some("the stuck one"));
     let location = worker.location.expect("a location");
     assert_eq!((location.file(), location.line()), (file!(), line));
     let text = report.to_string();
