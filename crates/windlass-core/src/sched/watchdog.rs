@@ -1,7 +1,7 @@
 //! The watchdog: one thread that feels every worker's pulse, so that no poll has to read a clock.
 //!
-//! It sees two things: a worker that stays in one poll for over a millisecond while others sleep
-//! and work is queued behind it (it then wakes one of them), and a worker that stays in one poll
+//! It sees two things: a worker that stays in one poll for over a millisecond with work queued
+//! behind it (it then wakes somebody to steal that, or moves it to the injector), and a worker that stays in one poll
 //! past the stall threshold (it then reports the task).
 //!
 //! It is the one thread with a timer, and only while something runs. When no worker has run
@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::observe::{Event, EventKind, Stall};
+use crate::queue::{Batch, Ring};
 use crate::sched::pool::{Pool, StallHook};
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::sync::{Arc, Condvar, Mutex, clock, thread};
@@ -116,7 +117,8 @@ pub(crate) fn start(
 }
 
 fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
-    let threshold = threshold.map(|threshold| threshold.as_nanos() as u64);
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let threshold = threshold.map(nanos);
     let mut seen = vec![Seen::default(); pool.remotes.len()];
     let mut quiet = STRANDED_NS;
     loop {
@@ -174,7 +176,7 @@ fn look(
     let stuck = now.saturating_sub(seen.since);
     let queued_behind = remote.ring.len() + usize::from(!remote.slot.is_empty());
     if stuck >= STRANDED_NS && queued_behind > 0 {
-        pool.announce();
+        rescue(pool, index);
     }
     if let Some(threshold) = threshold
         && stuck >= threshold
@@ -186,6 +188,32 @@ fn look(
         }
     }
     true
+}
+
+/// Work is queued behind a worker that does not come back: wake somebody who steals it. If all are
+/// awake, they may be busy for ever with their own; then it moves to the injector, where everybody
+/// looks at an interval.
+fn rescue(pool: &Pool, index: usize) {
+    if pool.idle.counts().unparked < pool.remotes.len() || !pool.config.stealing {
+        return pool.announce();
+    }
+    let victim = &pool.remotes[index];
+    let own = Ring::new();
+    let mut batch = Batch::default();
+    if let Some((last, _)) = victim.ring.steal_into(&own) {
+        for item in std::iter::from_fn(|| own.pop()).chain([last]) {
+            // SAFETY: rule 1: the steal made the entry ours, and we give it to the batch.
+            unsafe { batch.push(item) };
+        }
+    }
+    if let Some(item) = victim.slot.steal() {
+        // SAFETY: as above.
+        unsafe { batch.push(item) };
+    }
+    if !batch.is_empty() {
+        pool.inject_batch(batch);
+        pool.announce();
+    }
 }
 
 fn report(pool: &Pool, worker: usize, stuck: u64, queued_behind: usize, hook: Option<&StallHook>) {

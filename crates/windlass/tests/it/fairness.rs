@@ -307,3 +307,37 @@ fn a_low_task_spawned_after_a_long_idle_time_is_not_taken_for_an_old_one() {
         "(its place in the order, interventions)"
     );
 }
+
+#[test]
+fn tasks_behind_a_blocked_worker_run_although_all_others_are_busy_for_ever() {
+    let runtime = runtime(2);
+    let turns = Arc::new(AtomicUsize::new(0));
+    let counts = turns.clone();
+    runtime
+        .spawn(async move {
+            loop {
+                counts.fetch_add(1, Ordering::SeqCst);
+                yield_now().await;
+            }
+        })
+        .detach();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (gate, runs) = (crate::support::Gate::default(), ran.clone());
+    let held = gate.clone();
+    let blocked = runtime.spawn(async move {
+        // The endless one has its turns, so it is on the other worker.
+        let before = turns.load(Ordering::SeqCst);
+        crate::support::spin_until(|| turns.load(Ordering::SeqCst) > before + 10);
+        for _ in 0..5 {
+            let runs = runs.clone();
+            windlass::spawn(async move {
+                runs.fetch_add(1, Ordering::SeqCst);
+            })
+            .detach();
+        }
+        held.wait();
+    });
+    eventually("the children have run", || ran.load(Ordering::SeqCst) == 5);
+    gate.open();
+    join("the blocked task", blocked);
+}
