@@ -287,19 +287,24 @@ where
     F::Output: Send + 'static,
 {
     let options = Options::here();
-    match pool::spawn_here(FutureBody(future), options.clone()) {
-        Ok(handle) => handle,
-        Err(FutureBody(future)) => spawn_outside(future, options),
+    if pool::on_worker() {
+        pool::spawn_here(FutureBody(future), options)
+    } else {
+        spawn_outside(future, options)
     }
 }
 
+/// On a thread that is no worker.
+#[inline]
 fn spawn_outside<F>(future: F, options: Options) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     let entered = ENTERED.with(|entered| match entered.borrow().last() {
-        Some(handle) => Ok(handle.pool().spawn_or_refuse(FutureBody(future), options)),
+        Some(handle) => Ok(handle
+            .pool()
+            .spawn_from_outside(FutureBody(future), options)),
         None => Err((future, options)),
     });
     match entered {

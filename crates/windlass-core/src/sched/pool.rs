@@ -336,15 +336,27 @@ impl Pool {
                 worker.spawn(entry);
                 (handle, Refused(None))
             }
-            _ => {
-                self.outside.submitted.fetch_add(1, Ordering::Relaxed);
-                let (entry, handle) = self.make(body, || self.next_id(), options);
-                if self.stop.is_stopping() {
-                    return (handle, Refused(Some(entry)));
-                }
-                (handle, Refused(self.try_inject(entry).err()))
-            }
+            _ => self.spawn_from_outside(body, options),
         })
+    }
+
+    /// As `spawn_or_refuse`, for a thread that is none of the pool's workers.
+    #[inline]
+    pub fn spawn_from_outside<B>(
+        &self,
+        body: B,
+        options: Options,
+    ) -> (JoinHandle<B::Output>, Refused)
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        self.outside.submitted.fetch_add(1, Ordering::Relaxed);
+        let (entry, handle) = self.make(body, || self.next_id(), options);
+        if self.stop.is_stopping() {
+            return (handle, Refused(Some(entry)));
+        }
+        (handle, Refused(self.try_inject(entry).err()))
     }
 
     /// Starts a task unless the injector is full or the pool is stopping; hands the body back then.
@@ -826,15 +838,24 @@ pub fn current() -> Option<Arc<Pool>> {
     context::with_worker(|worker| worker.map(|worker| worker.pool.clone()))
 }
 
-/// Starts a task on the pool whose worker this thread is; gives the body back elsewhere.
+/// True on a worker of any pool.
 #[inline]
-pub fn spawn_here<B>(body: B, options: Options) -> Result<JoinHandle<B::Output>, B>
+pub fn on_worker() -> bool {
+    context::with_worker(|worker| worker.is_some())
+}
+
+/// Starts a task on the pool whose worker this thread is.
+///
+/// # Panics
+/// Elsewhere; see [`on_worker`].
+#[inline]
+pub fn spawn_here<B>(body: B, options: Options) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
 {
     context::with_worker(|worker| match worker {
-        Some(worker) => Ok(worker.pool.spawn(body, options)),
-        None => Err(body),
+        Some(worker) => worker.pool.spawn(body, options),
+        None => panic!("spawn_here on a thread that is no worker"),
     })
 }

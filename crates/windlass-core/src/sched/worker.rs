@@ -36,6 +36,8 @@ pub(crate) struct Worker {
     shard: Shard,
     rng: RefCell<XorShift>,
     searching: Cell<bool>,
+    /// Woken by somebody and not searched since.
+    called: Cell<bool>,
     phase: Cell<Phase>,
     slot_run: Cell<u32>,
     high_run: Cell<u32>,
@@ -77,6 +79,7 @@ impl Worker {
             shard,
             rng: RefCell::new(XorShift::new(seed)),
             searching: Cell::new(false),
+            called: Cell::new(false),
             phase: Cell::new(Phase::Running),
             slot_run: Cell::new(0),
             high_run: Cell::new(0),
@@ -339,9 +342,12 @@ impl Worker {
         }
         remote.pulse.set_busy(false);
         let spin = &self.pool.config.spin;
+        // Slots are for the last pass. Who was called has slept through that time already.
+        let called = self.called.replace(false);
         for round in 0..=spin.yields {
+            let last = round == spin.yields || (called && round == 0);
             let found = self
-                .steal(round == spin.yields)
+                .steal(last)
                 .or_else(|| self.take_injected())
                 .or_else(|| self.take_leftovers());
             if found.is_some() {
@@ -587,6 +593,7 @@ impl Worker {
                 self.pool.stop.drained(self.index);
             }
             self.sleep();
+            self.called.set(true);
         }
         self.searching.set(true);
         self.pool.watchdog.worker_awake();
