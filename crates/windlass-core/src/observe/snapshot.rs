@@ -111,7 +111,7 @@ pub struct Stall {
     pub name: Option<String>,
     /// Where the task was spawned.
     pub location: Option<&'static Location<'static>>,
-    /// Tasks that wait in the worker's own queue.
+    /// Tasks that still wait in the worker's own queue; others have been given to other workers.
     pub queued_behind: usize,
 }
 

@@ -194,7 +194,11 @@ fn look(
 /// awake, they may be busy for ever with their own; then it moves to the injector, where everybody
 /// looks at an interval.
 fn rescue(pool: &Pool, index: usize) {
-    if pool.idle.counts().unparked < pool.remotes.len() || !pool.config.stealing {
+    let workers = pool.remotes.len();
+    if workers == 1 || !pool.config.stealing {
+        return;
+    }
+    if pool.idle.counts().unparked < workers {
         return pool.announce();
     }
     let victim = &pool.remotes[index];
