@@ -186,6 +186,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         limit: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
+        // The one timed wait: its callers wait for a deadline, a keep-alive or the watchdog's period.
         let (guard, result) = self
             .0
             .wait_timeout(guard, limit)
