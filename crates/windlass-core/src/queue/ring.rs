@@ -24,8 +24,8 @@
 use std::ptr::NonNull;
 
 use crate::queue::batch::{Batch, Linked};
-use crate::sync::Padded;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Padded, hint};
 use crate::tuning::RING_CAPACITY;
 
 const MASK: u32 = RING_CAPACITY as u32 - 1;
@@ -124,6 +124,8 @@ impl<T> Ring<T> {
             {
                 Ok(_) => {
                     let item = self.slots[(real & MASK) as usize].load(Ordering::Relaxed);
+                    // What comes after it, if anything: a hint, never followed.
+                    hint::prefetch(self.slots[(next & MASK) as usize].load(Ordering::Relaxed));
                     return NonNull::new(item);
                 }
                 Err(changed) => head = changed,

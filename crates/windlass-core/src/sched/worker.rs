@@ -229,8 +229,9 @@ impl Worker {
         }
         self.pace.since_injector.set(0);
         self.pool.poll_driver(MAX_IO_COMPLETIONS);
-        // A few, not a batch: local work is there too, and a batch would only push it out.
-        self.take_from_injector(BATCH_MIN)
+        // One, not a batch: local work is there too, and a batch would only push that out, to the
+        // other workers and their caches.
+        self.take_from_injector(1)
     }
 
     /// Takes a batch's time into the running mean and starts the next batch.

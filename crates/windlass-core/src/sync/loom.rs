@@ -20,6 +20,9 @@ pub mod hint {
     pub fn spin_loop() {
         loom::hint::spin_loop();
     }
+
+    /// Means nothing to a model.
+    pub fn prefetch<T>(_address: *const T) {}
 }
 
 /// Threads.

@@ -19,6 +19,9 @@ pub mod hint {
     pub fn spin_loop() {
         shuttle::hint::spin_loop();
     }
+
+    /// Means nothing to a model.
+    pub fn prefetch<T>(_address: *const T) {}
 }
 
 /// Threads.
