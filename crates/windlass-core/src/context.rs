@@ -105,10 +105,14 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
 
 /// Sets this thread's worker for the duration of `f`.
 pub(crate) fn enter_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
-    CONTEXT.with(|c| c.worker.set(worker));
-    let result = f();
-    CONTEXT.with(|c| c.worker.set(std::ptr::null()));
-    result
+    struct Leave(*const Worker);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CONTEXT.with(|c| c.worker.set(self.0));
+        }
+    }
+    let _leave = Leave(CONTEXT.with(|c| c.worker.replace(worker)));
+    f()
 }
 
 /// The local set that this thread is running.

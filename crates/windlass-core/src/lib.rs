@@ -33,4 +33,4 @@ pub mod task;
 pub mod tuning;
 mod wait;
 
-pub use wait::block_on;
+pub use wait::{Signal, Waiting, begin_wait, block_on, set_signal};

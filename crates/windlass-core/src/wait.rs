@@ -1,6 +1,6 @@
 //! Waiting for a future on a plain thread.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Wake, Waker};
@@ -8,26 +8,51 @@ use std::task::{Context, Poll, Wake, Waker};
 use crate::context;
 use crate::sync::{Arc, Parker};
 
-struct Signal(Parker);
+/// How a thread waits in `block_on`, and how it is woken.
+pub trait Signal: Send + Sync + 'static {
+    /// Returns after the next `wake`, or at once after an earlier one that nobody waited for.
+    fn wait(&self);
+    /// Ends a wait; may be called from any thread.
+    fn wake(&self);
+}
 
-impl Wake for Signal {
+impl Signal for Parker {
+    fn wait(&self) {
+        self.park();
+    }
+
+    fn wake(&self) {
+        // Nobody sleeps elsewhere here.
+        let _ = self.unpark();
+    }
+}
+
+struct SignalWaker(Arc<dyn Signal>);
+
+impl Wake for SignalWaker {
     fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+        self.0.wake();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Nobody sleeps elsewhere here.
-        let _ = self.0.unpark();
+        self.0.wake();
     }
 }
 
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 std::thread_local! {
     static WAITING: Cell<bool> = const { Cell::new(false) };
+    static SIGNAL: RefCell<Option<Arc<dyn Signal>>> = const { RefCell::new(None) };
 }
 #[cfg(any(windlass_loom, windlass_shuttle))]
 crate::sync::thread_local! {
     static WAITING: Cell<bool> = Cell::new(false);
+    static SIGNAL: RefCell<Option<Arc<dyn Signal>>> = RefCell::new(None);
+}
+
+/// From now on `block_on` waits on this thread in the given way; none: it parks the thread.
+pub fn set_signal(signal: Option<Arc<dyn Signal>>) {
+    SIGNAL.with(|own| own.replace(signal));
 }
 
 /// Runs `future` on this thread, which sleeps while it is pending.
@@ -36,6 +61,37 @@ crate::sync::thread_local! {
 /// Inside a task or inside another `block_on`: it would block what is running there.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
+    let _waiting = begin_wait();
+    let own = SIGNAL.with(|own| own.borrow().clone());
+    let signal = own.unwrap_or_else(|| Arc::new(Parker::new()));
+    let waker = Waker::from(Arc::new(SignalWaker(signal.clone())));
+    let mut cx = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => signal.wait(),
+        }
+    }
+}
+
+/// This thread waits in a `block_on` until this is dropped.
+#[derive(Debug)]
+#[must_use = "the wait ends when this is dropped"]
+pub struct Waiting(std::marker::PhantomData<*const ()>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING.with(|waiting| waiting.set(false));
+    }
+}
+
+/// For whoever waits in another way than [`block_on`] does.
+///
+/// # Panics
+/// As `block_on`.
+#[track_caller]
+pub fn begin_wait() -> Waiting {
     assert!(
         !context::in_task(),
         "block_on inside a task would block its worker: await the future instead, or move the \
@@ -46,23 +102,6 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         "block_on inside another block_on on the same thread would block it: await the future \
          instead, or move the blocking call into spawn_blocking"
     );
-    struct Waiting;
-    impl Drop for Waiting {
-        fn drop(&mut self) {
-            WAITING.with(|waiting| waiting.set(false));
-        }
-    }
     WAITING.with(|waiting| waiting.set(true));
-    let _waiting = Waiting;
-
-    let signal = Arc::new(Signal(Parker::new()));
-    let waker = Waker::from(signal.clone());
-    let mut cx = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut cx) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => signal.0.park(),
-        }
-    }
+    Waiting(std::marker::PhantomData)
 }

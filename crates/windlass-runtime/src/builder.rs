@@ -77,6 +77,8 @@ pub enum BuildError {
     },
     /// The operating system refused to start a thread.
     Threads(io::Error),
+    /// The operating system refused what the driver waits on (epoll, eventfd, timerfd).
+    Driver(io::Error),
 }
 
 /// The most workers: what the task ids and the idle set are laid out for.
@@ -296,6 +298,13 @@ impl fmt::Display for BuildError {
                      stacks, or raise the process's limits"
                 )
             }
+            BuildError::Driver(error) => {
+                write!(
+                    f,
+                    "the driver could not be made ({error}); each runtime needs three file \
+                     descriptors: build fewer runtimes, or raise the process's limits"
+                )
+            }
         }
     }
 }
@@ -303,7 +312,7 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BuildError::Threads(error) => Some(error),
+            BuildError::Threads(error) | BuildError::Driver(error) => Some(error),
             _ => None,
         }
     }

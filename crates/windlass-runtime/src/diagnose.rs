@@ -17,6 +17,10 @@ pub struct RuntimeSnapshot {
     pub blocking: BlockingSnapshot,
     /// Polls that the watchdog found to be slow.
     pub slow_polls: u64,
+    /// Timers that are waited for.
+    pub timers: usize,
+    /// Sockets and the like that are registered with the driver.
+    pub io_sources: usize,
 }
 
 /// Suspended tasks that a dump lists.
@@ -29,6 +33,8 @@ pub(crate) fn snapshot(shared: &Shared) -> RuntimeSnapshot {
         pool: shared.pool.snapshot(),
         blocking: shared.blocking.snapshot(),
         slow_polls: shared.pool.slow_polls(),
+        timers: shared.timers().len(),
+        io_sources: shared.io_sources(),
     }
 }
 
@@ -55,6 +61,11 @@ fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<(
         out,
         "blocking threads {} (idle {}), queued {}, expired {}",
         blocking.threads, blocking.idle, blocking.queued, blocking.expired,
+    )?;
+    writeln!(
+        out,
+        "timers {}  registered sockets {}",
+        snapshot.timers, snapshot.io_sources,
     )
 }
 

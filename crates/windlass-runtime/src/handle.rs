@@ -8,12 +8,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use windlass_core::sched::pool::{self, Pool};
-use windlass_core::task::{FutureBody, JoinHandle, Options};
+use windlass_core::task::{FutureBody, Job, JoinHandle, Options};
 
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
 use crate::diagnose::{self, RuntimeSnapshot};
 use crate::runtime::{Runtime, Shared};
+use crate::simulator::Simulator;
+use crate::time::Instant;
 
 /// A reference to a runtime: spawns, snapshots, `block_on`. Cheap to clone; may outlive the
 /// runtime, and then every spawn resolves with `Cancelled`.
@@ -113,18 +115,22 @@ impl Handle {
     /// # Panics
     /// If the default has to be made and its threads cannot be started.
     pub(crate) fn current_or_default() -> Handle {
+        Handle::try_current().unwrap_or_else(|NoRuntime| Handle::process_wide().clone())
+    }
+
+    /// The process-wide default.
+    pub(crate) fn process_wide() -> &'static Handle {
         static DEFAULT: OnceLock<Handle> = OnceLock::new();
-        Handle::try_current().unwrap_or_else(|NoRuntime| {
-            let make = || match Builder::default().name("windlass-default").build() {
+        DEFAULT.get_or_init(
+            || match Builder::default().name("windlass-default").build() {
                 Ok(runtime) => {
                     let handle = runtime.handle().clone();
                     std::mem::forget::<Runtime>(runtime);
                     handle
                 }
                 Err(error) => panic!("the default runtime could not be built: {error}"),
-            };
-            DEFAULT.get_or_init(make).clone()
-        })
+            },
+        )
     }
 
     fn pool(&self) -> &Pool {
@@ -215,7 +221,13 @@ impl Handle {
         T: Send + 'static,
     {
         self.0.process.check();
-        self.0.blocking.spawn(self, f, options, start_within)
+        let Some(simulator) = self.0.simulator() else {
+            return self.0.blocking.spawn(self, f, options, start_within);
+        };
+        let start_by = start_within.map(|limit| (Instant::now() + limit).nanos());
+        let (job, handle) = Job::new(f, 0, options);
+        simulator.spawn_blocking(self, job, start_by);
+        Ok(handle)
     }
 
     /// Runs `future` on this thread, which sleeps while it is pending. Inside, `spawn` finds this
@@ -227,7 +239,10 @@ impl Handle {
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.0.process.check();
         let _entered = self.enter();
-        windlass_core::block_on(future)
+        match self.0.simulator() {
+            Some(simulator) => simulator.block_on(future),
+            None => windlass_core::block_on(future),
+        }
     }
 
     /// Makes this runtime the one that `spawn` finds on this thread, until the guard is dropped.
@@ -254,7 +269,10 @@ impl Handle {
 
     /// True on a worker or blocking thread of this runtime.
     pub(crate) fn is_own_thread(&self) -> bool {
-        self.0.pool.is_current() || self.0.blocking.is_current()
+        let helper = |simulator: &Arc<Simulator>| simulator.is_own_thread();
+        self.0.pool.is_current()
+            || self.0.blocking.is_current()
+            || self.0.simulator().is_some_and(helper)
     }
 }
 

@@ -6,11 +6,16 @@ mod blocking;
 mod builder;
 mod cancel;
 mod diagnose;
+mod driver;
 mod group;
 mod handle;
+pub mod net;
 mod os;
+mod place;
 mod runtime;
+pub mod simulator;
 pub mod task;
+pub mod time;
 
 pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
 pub use builder::{BuildError, Builder, Spin};

@@ -7,15 +7,20 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::observe::{Event, Recording, StuckWorker};
-use windlass_core::sched::pool::Pool;
+use windlass_core::sched::pool::{Hooks, Pool};
+use windlass_core::sched::simulate::Trace;
 use windlass_core::sync::clock;
 use windlass_core::task::JoinHandle;
 
 use crate::blocking::{BlockingPool, StuckJob};
 use crate::builder::{BuildError, Builder};
 use crate::diagnose::RuntimeSnapshot;
+use crate::driver::IoDriver;
 use crate::handle::{EnterGuard, Handle};
 use crate::os::Process;
+use crate::place;
+use crate::simulator::Simulator;
+use crate::time::timers::Timers;
 
 /// Workers, blocking threads, and everything that runs on them.
 ///
@@ -33,6 +38,37 @@ pub(crate) struct Shared {
     pub(crate) pool: Arc<Pool>,
     pub(crate) blocking: Arc<BlockingPool>,
     pub(crate) process: Process,
+    pub(crate) world: Reality,
+}
+
+/// Where time and events come from.
+#[derive(Debug)]
+pub(crate) enum Reality {
+    Real(Arc<IoDriver>),
+    Simulated(Arc<Simulator>),
+}
+
+impl Shared {
+    pub(crate) fn timers(&self) -> &Timers {
+        match &self.world {
+            Reality::Real(driver) => driver.timers(),
+            Reality::Simulated(simulator) => simulator.timers(),
+        }
+    }
+
+    pub(crate) fn io_sources(&self) -> usize {
+        match &self.world {
+            Reality::Real(driver) => driver.sources(),
+            Reality::Simulated(_) => 0,
+        }
+    }
+
+    pub(crate) fn simulator(&self) -> Option<&Arc<Simulator>> {
+        match &self.world {
+            Reality::Real(_) => None,
+            Reality::Simulated(simulator) => Some(simulator),
+        }
+    }
 }
 
 /// How a shutdown went.
@@ -92,21 +128,49 @@ impl Runtime {
 
     pub(crate) fn start(builder: Builder) -> Result<Runtime, BuildError> {
         let process = Process::current();
-        let pool = Pool::start(builder.config, builder.hooks, None).map_err(BuildError::Threads)?;
-        let blocking = BlockingPool::new(builder.blocking);
+        let driver = IoDriver::new(builder.config.workers).map_err(BuildError::Driver)?;
+        let hooks = with_own_timers(builder.hooks, &driver);
+        let pool = Pool::start(builder.config, hooks, Some(driver.clone()))
+            .map_err(BuildError::Threads)?;
         let shared = Arc::new(Shared {
             pool,
-            blocking,
+            blocking: BlockingPool::new(builder.blocking),
             process,
+            world: Reality::Real(driver),
         });
+        Ok(Runtime::of(shared, builder.shutdown_timeout))
+    }
+
+    fn of(shared: Arc<Shared>, shutdown_timeout: Duration) -> Runtime {
         let weak: Weak<dyn Any + Send + Sync> = Arc::downgrade(&shared) as _;
         shared.pool.attach(weak);
-        let handle = Handle::new(shared);
-        Ok(Runtime {
-            handle,
-            shutdown_timeout: builder.shutdown_timeout,
+        Runtime {
+            handle: Handle::new(shared),
+            shutdown_timeout,
             stopped: false,
-        })
+        }
+    }
+
+    /// A simulated runtime: one thread, virtual time, and choices that depend on `seed` alone. See
+    /// [`simulator`](crate::simulator).
+    pub fn simulated(seed: u64) -> Runtime {
+        let simulator = Simulator::new(seed);
+        let defaults = Builder::default();
+        let shared = Arc::new(Shared {
+            pool: simulator.pool().clone(),
+            blocking: BlockingPool::new(defaults.blocking),
+            process: Process::current(),
+            world: Reality::Simulated(simulator),
+        });
+        Runtime::of(shared, defaults.shutdown_timeout)
+    }
+
+    /// What a simulated runtime has done so far; none for a real one.
+    ///
+    /// # Panics
+    /// Inside the simulation.
+    pub fn trace(&self) -> Option<Trace> {
+        Some(self.handle.shared().simulator()?.trace())
     }
 
     /// A handle: cheap to clone, may outlive the runtime.
@@ -185,6 +249,20 @@ impl Runtime {
 const INSIDE: &str = "a Runtime must not be shut down or dropped on one of its own threads: they \
                       would wait for themselves; move it out of the task, or use a Handle there";
 
+/// Each worker thread finds its own timers before it runs anything.
+fn with_own_timers(hooks: Hooks, driver: &Arc<IoDriver>) -> Hooks {
+    let (driver, first) = (driver.clone(), hooks.on_start);
+    Hooks {
+        on_start: Some(Arc::new(move |worker| {
+            place::set_shard(Some(driver.timers().of_worker(worker).clone()));
+            if let Some(first) = &first {
+                first(worker);
+            }
+        })),
+        ..hooks
+    }
+}
+
 fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
     if !shared.process.is_here() {
         // The threads are the parent's.
@@ -192,7 +270,14 @@ fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
     }
     let began = clock::now();
     shared.blocking.close();
-    let pool = shared.pool.shutdown(Some(timeout));
+    let pool = match &shared.world {
+        Reality::Real(driver) => {
+            let report = shared.pool.shutdown(Some(timeout));
+            driver.close();
+            report
+        }
+        Reality::Simulated(simulator) => simulator.shutdown(timeout),
+    };
     let used = Duration::from_nanos(clock::now() - began);
     let stuck_jobs = shared.blocking.join(timeout.saturating_sub(used));
     ShutdownReport {

@@ -18,7 +18,8 @@ pub use windlass_macros::{main, test};
 pub use windlass_runtime::{
     BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError, DropGuard,
     EnterGuard, GroupClosed, Handle, NoRuntime, Runtime, RuntimeSnapshot, ShutdownReport,
-    SpawnBlockingError, Spin, StuckJob, TaskGroup, TrySpawnError, spawn, spawn_blocking, task,
+    SpawnBlockingError, Spin, StuckJob, TaskGroup, TrySpawnError, net, simulator, spawn,
+    spawn_blocking, task, time,
 };
 
 pub use windlass_core::block_on;

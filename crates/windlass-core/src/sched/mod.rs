@@ -3,6 +3,7 @@
 pub mod driver;
 mod idle;
 pub mod pool;
+pub mod simulate;
 pub(crate) mod stop;
 mod watchdog;
 pub(crate) mod worker;

@@ -69,6 +69,8 @@ pub struct Config {
     pub seed: u64,
     /// What the flight recorder records.
     pub recording: Recording,
+    /// The pool belongs to a simulation: every task has a number, so that traces can be compared.
+    pub simulated: bool,
 }
 
 impl Default for Config {
@@ -83,6 +85,7 @@ impl Default for Config {
             spin: Spin::default(),
             seed: entropy(),
             recording: Recording::default(),
+            simulated: false,
         }
     }
 }
@@ -240,21 +243,7 @@ impl Pool {
         driver: Option<Arc<dyn Driver>>,
     ) -> io::Result<Arc<Pool>> {
         let workers = config.workers;
-        let pool = Arc::new(Pool {
-            remotes: (0..workers).map(|_| Arc::new(Remote::new())).collect(),
-            injector: Injector::default(),
-            classes: Padded::default(),
-            stop: Padded(Stop::new(workers)),
-            idle: Idle::new(workers),
-            watchdog: Watchdog::default(),
-            recording: AtomicU8::new(config.recording as u8),
-            outside: Padded::default(),
-            driver,
-            driver_taken: AtomicBool::new(false),
-            threads: Mutex::new(Threads::default()),
-            attachment: OnceLock::new(),
-            config,
-        });
+        let pool = Pool::assemble(config, driver);
         for index in 0..workers {
             if let Err(error) = pool.start_worker(index, &hooks) {
                 for missing in index..workers {
@@ -275,6 +264,30 @@ impl Pool {
             }
         }
         Ok(pool)
+    }
+
+    /// A pool that a simulation runs.
+    pub(crate) fn without_threads(config: Config) -> Arc<Pool> {
+        Pool::assemble(config, None)
+    }
+
+    fn assemble(config: Config, driver: Option<Arc<dyn Driver>>) -> Arc<Pool> {
+        let workers = config.workers;
+        Arc::new(Pool {
+            remotes: (0..workers).map(|_| Arc::new(Remote::new())).collect(),
+            injector: Injector::default(),
+            classes: Padded::default(),
+            stop: Padded(Stop::new(workers)),
+            idle: Idle::new(workers),
+            watchdog: Watchdog::default(),
+            recording: AtomicU8::new(config.recording as u8),
+            outside: Padded::default(),
+            driver,
+            driver_taken: AtomicBool::new(false),
+            threads: Mutex::new(Threads::default()),
+            attachment: OnceLock::new(),
+            config,
+        })
     }
 
     fn start_worker(self: &Arc<Pool>, index: usize, hooks: &Hooks) -> io::Result<()> {
@@ -391,6 +404,11 @@ impl Pool {
         B::Output: Send + 'static,
     {
         let home = std::ptr::from_ref(self).cast();
+        let numbered = options.numbered || self.config.simulated;
+        let options = Options {
+            numbered,
+            ..options
+        };
         let entry = crate::task::allocate(body, Home::Pool, home, id, options, true);
         // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
         let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
@@ -513,30 +531,31 @@ impl Pool {
             parker.back_from_elsewhere();
         }
         self.idle.set_in_driver(None);
-        self.driver_taken.store(false, Ordering::Release);
         if !self.idle.withdraw(worker) {
             // Claimed: the token is there or on its way.
             parker.park();
         }
-        // The seat is empty now: whoever sleeps on a futex takes it after finding nothing.
-        if self.has_work(worker) {
-            let now = self.idle.counts();
-            if now.searching <= 1
-                && let Some(successor) = self.idle.claim()
-            {
-                self.unpark(successor);
-            }
-        }
+        // Awake and searching from here on: what is delivered goes into our own slot and ring, and
+        // if that is more than one task, the end of the search wakes another worker.
+        driver.deliver();
+        self.driver_taken.store(false, Ordering::Release);
         true
     }
 
     /// A busy worker's look into the driver.
-    pub(crate) fn poll_driver(&self, most: usize) {
+    pub(crate) fn poll_driver(&self, now: u64, most: usize) {
         let Some(driver) = &self.driver else { return };
-        if !self.driver_taken.swap(true, Ordering::Acquire) {
-            driver.poll(most);
+        if !self.driver_taken.load(Ordering::Relaxed)
+            && !self.driver_taken.swap(true, Ordering::Acquire)
+        {
+            driver.poll(now, most);
             self.driver_taken.store(false, Ordering::Release);
         }
+    }
+
+    /// True if there is a driver and nobody is in it.
+    pub(crate) fn driver_is_deserted(&self) -> bool {
+        self.driver.is_some() && !self.driver_taken.load(Ordering::Relaxed)
     }
 
     // ---- ending ---------------------------------------------------------------------------
@@ -565,11 +584,7 @@ impl Pool {
         }
         self.unpark_all();
         let deadline = limit.map(|limit| after(clock::now(), limit));
-        let nothing_left = || {
-            self.remotes.iter().all(|remote| remote.registry.is_empty())
-                && self.injector.close_if_empty()
-                && self.classes.close_if_empty()
-        };
+        let nothing_left = || self.close_if_empty();
         if !self.stop.wait(deadline, nothing_left) {
             self.stop.advance(Phase::Forced);
             self.unpark_all();
@@ -586,6 +601,13 @@ impl Pool {
         self.unpark_all();
         self.join_threads(&report);
         report
+    }
+
+    /// Ends the queues if nothing is in them and no task is suspended that could come.
+    pub(crate) fn close_if_empty(&self) -> bool {
+        self.remotes.iter().all(|remote| remote.registry.is_empty())
+            && self.injector.close_if_empty()
+            && self.classes.close_if_empty()
     }
 
     /// Past the deadline: waits as long as somebody still makes progress, and names those who have

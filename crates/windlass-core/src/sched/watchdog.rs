@@ -1,8 +1,9 @@
 //! The watchdog: one thread that feels every worker's pulse, so that no poll has to read a clock.
 //!
-//! It sees two things: a worker that stays in one poll for over a millisecond with work queued
-//! behind it (it then wakes somebody to steal that, or moves it to the injector), and a worker that stays in one poll
-//! past the stall threshold (it then reports the task).
+//! It sees three things: a worker that stays in one poll for over a millisecond with work queued
+//! behind it (it then wakes somebody to steal that, or moves it to the injector), or with nobody in
+//! the driver (it then wakes somebody who goes there), and a worker that stays in one poll past the
+//! stall threshold (it then reports the task).
 //!
 //! It is the one thread with a timer, and only while something runs. When no worker has run
 //! anything for a while its period doubles, and then it sleeps until a worker wakes: the flag
@@ -175,8 +176,14 @@ fn look(
     }
     let stuck = now.saturating_sub(seen.since);
     let queued_behind = remote.ring.len() + usize::from(!remote.slot.is_empty());
-    if stuck >= STRANDED_NS && queued_behind > 0 {
-        rescue(pool, index);
+    if stuck >= STRANDED_NS {
+        if queued_behind > 0 {
+            rescue(pool, index);
+        } else if pool.driver_is_deserted() {
+            // It left the driver to run this: somebody else has to wait for timers and I/O. Who is
+            // told finds no work and sits down there.
+            pool.announce();
+        }
     }
     if let Some(threshold) = threshold
         && stuck >= threshold

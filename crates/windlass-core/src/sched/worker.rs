@@ -140,7 +140,7 @@ impl Worker {
 
     /// Gives one task its turn.
     #[inline]
-    fn turn(&self, entry: Entry) {
+    pub(crate) fn turn(&self, entry: Entry) {
         let remote = self.remote();
         if self.phase.get() != Phase::Running && !self.begin_last_turn(&entry) {
             return entry.refuse();
@@ -228,7 +228,7 @@ impl Worker {
             return None;
         }
         self.pace.since_injector.set(0);
-        self.pool.poll_driver(MAX_IO_COMPLETIONS);
+        self.pool.poll_driver(now, MAX_IO_COMPLETIONS);
         // One, not a batch: local work is there too, and a batch would only push that out, to the
         // other workers and their caches.
         self.take_from_injector(1)
@@ -615,7 +615,7 @@ impl Worker {
 
     /// The pool is ending. False: this worker leaves.
     #[cold]
-    fn stopping(&self) -> bool {
+    pub(crate) fn stopping(&self) -> bool {
         let phase = self.pool.stop.phase();
         if phase == Phase::Exiting || !self.pool.stop.may_look(self.index) {
             if self.searching.replace(false) {
@@ -638,14 +638,16 @@ impl Worker {
     /// The end of the thread. Queues are empty then, unless this worker was stuck in a poll past
     /// the deadline: what piled up meanwhile is dropped, so that its handles resolve after all.
     fn leave(&self) {
-        let next = || {
-            self.take_local()
-                .or_else(|| self.take_injected())
-                .or_else(|| self.take_leftovers())
-        };
-        while let Some(entry) = next() {
+        while let Some(entry) = self.take_any() {
             entry.refuse();
         }
+    }
+
+    /// Whatever is in a queue of this worker or of the pool.
+    pub(crate) fn take_any(&self) -> Option<Entry> {
+        self.take_local()
+            .or_else(|| self.take_injected())
+            .or_else(|| self.take_leftovers())
     }
 
     /// A task that comes out of a queue while the pool stops is cancelled; a shielded one still

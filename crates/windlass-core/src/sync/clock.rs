@@ -1,7 +1,7 @@
 //! The monotonic clock.
 //!
 //! Times are nanoseconds since the first reading of this process, so that they fit one atomic
-//! word. Under the model checkers time stands still.
+//! word. In a simulation it is the world's time; under the model checkers time stands still.
 
 /// Nanoseconds since this process first looked.
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
@@ -10,6 +10,9 @@ pub fn now() -> u64 {
     use std::sync::OnceLock;
     use std::time::Instant;
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    if let Some(now) = super::with_world(|world| world.map(super::World::now)) {
+        return now;
+    }
     let origin = ORIGIN.get_or_init(Instant::now);
     origin.elapsed().as_nanos() as u64
 }

@@ -7,6 +7,7 @@
 pub mod clock;
 mod parker;
 mod rng;
+mod world;
 
 #[cfg(windlass_loom)]
 #[path = "loom.rs"]
@@ -21,6 +22,7 @@ mod imp;
 pub use imp::{Arc, Condvar, Mutex, MutexGuard, UnsafeCell, atomic, hint, thread};
 pub use parker::{Parker, Wakeup};
 pub use rng::{XorShift, entropy};
+pub use world::{World, random, with_world};
 
 #[cfg(any(windlass_loom, windlass_shuttle))]
 pub(crate) use imp::thread_local;

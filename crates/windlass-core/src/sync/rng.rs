@@ -26,6 +26,14 @@ impl XorShift {
         }
     }
 
+    pub(super) fn from_parts(a: u64, b: u64) -> Self {
+        XorShift { a, b }
+    }
+
+    pub(super) fn into_parts(self) -> (u64, u64) {
+        (self.a, self.b)
+    }
+
     /// The next number.
     pub fn next_u64(&mut self) -> u64 {
         let mut x = self.a;

@@ -50,7 +50,7 @@ impl Drop for Payload {
 }
 
 /// Runs foreign code whose panic must not go any further; none: it panicked.
-pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
+pub fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(value) => Some(value),
         Err(payload) => {

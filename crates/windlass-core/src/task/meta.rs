@@ -74,7 +74,8 @@ unsafe impl Sync for Meta {}
 
 impl Meta {
     pub(crate) fn new(options: Options, id: impl FnOnce() -> TaskId) -> Meta {
-        if options.name.is_none() && options.class == crate::task::Class::Normal {
+        let plain = options.name.is_none() && options.class == crate::task::Class::Normal;
+        if plain && !options.numbered {
             return Meta(NonNull::from(options.location).cast());
         }
         let extra = Box::new(Extra {

@@ -48,8 +48,7 @@ pub use budget::{Budget, Spent, spend};
 pub(crate) use cell::allocate;
 pub use cell::{Body, Closure, FutureBody};
 pub use entry::{Entry, Ran, Scheduler};
-pub(crate) use error::contain;
-pub use error::{JoinError, JoinErrorKind};
+pub use error::{JoinError, JoinErrorKind, contain};
 pub use header::{Header, TaskRef};
 pub use job::Job;
 pub use join::{AbortHandle, JoinHandle};
@@ -81,6 +80,8 @@ pub struct Options {
     pub class: Class,
     /// Where the spawn stands in the source.
     pub location: &'static std::panic::Location<'static>,
+    /// Whether the task gets a number of its own even without a name or class.
+    pub numbered: bool,
 }
 
 impl Options {
@@ -91,6 +92,7 @@ impl Options {
             name: None,
             class: Class::Normal,
             location: std::panic::Location::caller(),
+            numbered: false,
         }
     }
 }

@@ -13,6 +13,7 @@ use windlass_core::task::{FutureBody, Options};
 #[derive(Default)]
 struct Bell {
     state: Mutex<State>,
+    arrived: Mutex<Vec<Waker>>,
     changed: Condvar,
     sleeping: AtomicUsize,
     rings: AtomicUsize,
@@ -31,10 +32,6 @@ impl Bell {
         self.state.lock().unwrap().due.push(waker);
         self.changed.notify_all();
     }
-
-    fn deliver(&self, due: Vec<Waker>) {
-        due.into_iter().for_each(Waker::wake);
-    }
 }
 
 impl Driver for Bell {
@@ -51,14 +48,19 @@ impl Driver for Bell {
         state.rung = false;
         let due = std::mem::take(&mut state.due);
         drop(state);
+        self.arrived.lock().unwrap().extend(due);
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
-        self.deliver(due);
     }
 
-    fn poll(&self, _most: usize) {
+    fn deliver(&self) {
+        let due = std::mem::take(&mut *self.arrived.lock().unwrap());
+        due.into_iter().for_each(Waker::wake);
+    }
+
+    fn poll(&self, _now: u64, _most: usize) {
         self.polls.fetch_add(1, Ordering::SeqCst);
         let due = std::mem::take(&mut self.state.lock().unwrap().due);
-        self.deliver(due);
+        due.into_iter().for_each(Waker::wake);
     }
 
     fn ring(&self) {

@@ -1,0 +1,92 @@
+//! The simulator's clock and dice, which stand in for the real ones on its threads.
+//!
+//! A thread enters a world for the duration of a closure; `clock::now` and `random` ask it then.
+
+use std::cell::Cell;
+
+use super::Mutex;
+use super::atomic::{AtomicU64, Ordering};
+use super::rng::{XorShift, entropy};
+
+/// A simulated world: its time, and its only source of randomness.
+#[derive(Debug)]
+pub struct World {
+    now: AtomicU64,
+    dice: Mutex<XorShift>,
+}
+
+impl World {
+    /// A world at its first moment, whose randomness depends on `seed` alone.
+    pub fn new(seed: u64) -> World {
+        World {
+            now: AtomicU64::new(0),
+            dice: Mutex::new(XorShift::new(seed)),
+        }
+    }
+
+    /// Nanoseconds since the first moment.
+    pub fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// Time goes on to `now`; it never goes back.
+    pub fn advance_to(&self, now: u64) {
+        debug_assert!(now >= self.now(), "time went backwards");
+        self.now.store(now, Ordering::Relaxed);
+    }
+
+    /// The next number of the dice.
+    pub fn random(&self) -> u64 {
+        self.dice.lock().next_u64()
+    }
+
+    /// A number below `bound`, which must not be 0.
+    pub fn below(&self, bound: usize) -> usize {
+        self.dice.lock().below(bound)
+    }
+
+    /// Makes this the world of the current thread while `f` runs.
+    pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Leave(*const World);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CURRENT.with(|current| current.set(self.0));
+            }
+        }
+        let _leave = Leave(CURRENT.with(|current| current.replace(self)));
+        f()
+    }
+}
+
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+std::thread_local! {
+    static CURRENT: Cell<*const World> = const { Cell::new(std::ptr::null()) };
+    static DICE: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+}
+#[cfg(any(windlass_loom, windlass_shuttle))]
+super::thread_local! {
+    static CURRENT: Cell<*const World> = Cell::new(std::ptr::null());
+    static DICE: Cell<Option<(u64, u64)>> = Cell::new(None);
+}
+
+/// Calls `f` with the world this thread is in, if it is a simulated one.
+#[inline]
+pub fn with_world<R>(f: impl FnOnce(Option<&World>) -> R) -> R {
+    let world = CURRENT.with(Cell::get);
+    // SAFETY: `enter` borrows the world for as long as the pointer is set, on this thread only.
+    f(unsafe { world.as_ref() })
+}
+
+/// A random number that needs no secrecy: the world's in a simulation, this thread's otherwise.
+pub fn random() -> u64 {
+    with_world(|world| match world {
+        Some(world) => world.random(),
+        None => DICE.with(|dice| {
+            let (a, b) = dice.get().unwrap_or_else(|| (entropy(), entropy() | 1));
+            let mut own = XorShift::from_parts(a, b);
+            let number = own.next_u64();
+            dice.set(Some(own.into_parts()));
+            number
+        }),
+    })
+}

@@ -1,0 +1,232 @@
+//! Where one parked worker sleeps: I/O readiness through mio, and the timers' next deadline.
+//!
+//! One thread at a time holds the seat (the engine sees to that); everything behind `seat` is its
+//! own. Other threads register sources, ring, and read nothing. A source that is given up stays in
+//! the graveyard until the holder of the seat has no event of it in hand.
+
+mod alarm_clock;
+mod source;
+
+use std::io;
+use std::time::Duration;
+
+use mio::event::Source as MioSource;
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use windlass_core::sched::driver::Driver;
+use windlass_core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use windlass_core::sync::{Arc, Mutex, clock};
+use windlass_core::tuning::MAX_IO_COMPLETIONS;
+
+use self::alarm_clock::AlarmClock;
+pub(crate) use self::source::Direction;
+use self::source::Source;
+use crate::time::timers::Timers;
+
+const BELL: Token = Token(0);
+const ALARM: Token = Token(1);
+
+/// A busy worker asks the kernel for events at most this often: a look costs a system call, and the
+/// workers' interval can be as short as a few microseconds.
+const LOOK_EVERY_NS: u64 = 50_000;
+
+pub(crate) struct IoDriver {
+    seat: Mutex<Seat>,
+    registry: Registry,
+    bell: Arc<Bell>,
+    timers: Timers,
+    sources: AtomicUsize,
+    graveyard: Mutex<Vec<Arc<Source>>>,
+    closed: AtomicBool,
+}
+
+/// What belongs to whoever sleeps in the driver.
+struct Seat {
+    poll: Poll,
+    events: Events,
+    clock: AlarmClock,
+    looked: u64,
+}
+
+/// Ends a sleep.
+struct Bell(Waker);
+
+impl Bell {
+    fn ring(&self) {
+        // The counter of an eventfd is full after 2^64 rings that nobody heard.
+        let _ = self.0.wake();
+    }
+}
+
+impl IoDriver {
+    pub(crate) fn new(workers: usize) -> io::Result<Arc<IoDriver>> {
+        let poll = Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let bell = Arc::new(Bell(Waker::new(&registry, BELL)?));
+        let clock = AlarmClock::new(&registry, ALARM)?;
+        let rung = bell.clone();
+        Ok(Arc::new(IoDriver {
+            seat: Mutex::new(Seat {
+                poll,
+                events: Events::with_capacity(MAX_IO_COMPLETIONS),
+                clock,
+                looked: 0,
+            }),
+            registry,
+            bell,
+            timers: Timers::new(workers, move || rung.ring()),
+            sources: AtomicUsize::new(0),
+            graveyard: Mutex::default(),
+            closed: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    /// Sources that are registered.
+    pub(crate) fn sources(&self) -> usize {
+        self.sources.load(Ordering::Relaxed)
+    }
+
+    /// The pool has ended: nothing is waited for any more, and everybody who waits is told.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.timers.close();
+    }
+
+    fn deliver_events(&self, seat: &Seat) {
+        for event in seat.events.iter() {
+            if event.token() == BELL || event.token() == ALARM {
+                continue;
+            }
+            // SAFETY: the token was made from a source that its registration or the graveyard
+            // keeps alive: only the holder of the seat empties that, before it asks for events.
+            let source = unsafe { &*std::ptr::with_exposed_provenance::<Source>(event.token().0) };
+            source.happened(event);
+        }
+    }
+
+    /// Lets go of what was given up before the last look.
+    fn bury(&self) {
+        let buried = std::mem::take(&mut *self.graveyard.lock());
+        drop(buried);
+    }
+}
+
+impl Seat {
+    /// Asks the kernel. `timeout` of none: until something happens.
+    fn look(&mut self, timeout: Option<Duration>) {
+        // An interrupted or failed look is an empty one; the caller comes back.
+        if self.poll.poll(&mut self.events, timeout).is_err() {
+            self.events.clear();
+        }
+    }
+}
+
+impl Driver for IoDriver {
+    fn sleep(&self) {
+        self.bury();
+        let mut seat = self.seat.lock();
+        let until = self.timers.begin_sleep();
+        let now = clock::now();
+        let timeout = match until {
+            Some(until) if until <= now => Some(Duration::ZERO),
+            until => seat.clock.set(until, now),
+        };
+        seat.look(timeout);
+        self.timers.end_sleep();
+    }
+
+    fn deliver(&self) {
+        let mut seat = self.seat.lock();
+        self.deliver_events(&seat);
+        seat.events.clear();
+        let now = clock::now();
+        seat.looked = now;
+        drop(seat);
+        self.timers.expire(now);
+    }
+
+    fn poll(&self, now: u64, _most: usize) {
+        self.timers.expire(now);
+        if self.sources() == 0 {
+            return;
+        }
+        let mut seat = self.seat.lock();
+        if now.saturating_sub(seat.looked) < LOOK_EVERY_NS {
+            return;
+        }
+        seat.looked = now;
+        self.bury();
+        seat.look(Some(Duration::ZERO));
+        self.deliver_events(&seat);
+        seat.events.clear();
+    }
+
+    fn ring(&self) {
+        self.bell.ring();
+    }
+}
+
+impl std::fmt::Debug for IoDriver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IoDriver")
+            .field("sources", &self.sources())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A registered resource: tells when it is ready, and is deregistered on drop.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    driver: Arc<IoDriver>,
+    source: Arc<Source>,
+}
+
+impl Registration {
+    /// Registers `resource` for reading and writing.
+    pub(crate) fn new(
+        driver: &Arc<IoDriver>,
+        resource: &mut impl MioSource,
+    ) -> io::Result<Registration> {
+        if driver.closed.load(Ordering::Acquire) {
+            return Err(io::Error::other(
+                "the runtime has been shut down: open the resource on a running one",
+            ));
+        }
+        let source = Arc::new(Source::default());
+        let token = Token(Arc::as_ptr(&source).expose_provenance());
+        driver
+            .registry
+            .register(resource, token, Interest::READABLE | Interest::WRITABLE)?;
+        driver.sources.fetch_add(1, Ordering::Relaxed);
+        Ok(Registration {
+            driver: driver.clone(),
+            source,
+        })
+    }
+
+    /// Where it is registered.
+    pub(crate) fn driver(&self) -> &Arc<IoDriver> {
+        &self.driver
+    }
+
+    /// The state of the resource.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Takes the resource out of the driver. Must come before it is closed.
+    pub(crate) fn deregister(&self, resource: &mut impl MioSource) {
+        // A descriptor that the kernel no longer knows needs no deregistration.
+        let _ = self.driver.registry.deregister(resource);
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.driver.sources.fetch_sub(1, Ordering::Relaxed);
+        self.driver.graveyard.lock().push(self.source.clone());
+    }
+}

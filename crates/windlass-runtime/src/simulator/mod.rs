@@ -1,0 +1,252 @@
+//! The deterministic simulator: a runtime on one thread, with virtual time, seeded choices and a
+//! simulated network.
+//!
+//! ```
+//! use std::time::Duration;
+//! use windlass_runtime::{Runtime, time};
+//!
+//! // An hour passes in no time, and always in the same way for the same seed.
+//! let runtime = Runtime::simulated(42);
+//! let took = runtime.block_on(async {
+//!     let began = time::Instant::now();
+//!     time::sleep(Duration::from_secs(3600)).await;
+//!     began.elapsed()
+//! });
+//! assert_eq!(took, Duration::from_secs(3600));
+//! ```
+//! It replaces clock, randomness and network, and nothing else: tasks, timers, channels and groups
+//! are the real ones. The promise that a seed reproduces a run covers programs whose only inputs are
+//! the runtime's: their own threads, clocks, random hash maps and files are beyond it.
+
+mod explore;
+mod helpers;
+
+use std::fmt::Write;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use windlass_core::sched::pool::{Config, Pool, StopReport};
+use windlass_core::sched::simulate::{Outside, Root, Simulation, Stuck};
+use windlass_core::sync::atomic::{AtomicBool, Ordering};
+use windlass_core::sync::{Arc, Mutex, World};
+use windlass_core::task::Job;
+
+pub use windlass_core::sched::simulate::{Step, Trace};
+
+pub use crate::net::simulated::{Net, OnHost};
+
+pub use self::explore::explore;
+use self::helpers::Helpers;
+use crate::handle::Handle;
+use crate::net::simulated::Network;
+use crate::place;
+use crate::time::timers::Timers;
+
+/// Suspended tasks that are named when a simulation is stuck.
+const TASKS_NAMED: usize = 16;
+
+/// A simulated world and what runs in it.
+pub(crate) struct Simulator {
+    seed: u64,
+    world: Arc<World>,
+    core: Mutex<Simulation>,
+    pool: Arc<Pool>,
+    timers: Timers,
+    network: Arc<Network>,
+    helpers: Arc<Helpers>,
+}
+
+impl Simulator {
+    pub(crate) fn new(seed: u64) -> Arc<Simulator> {
+        let world = Arc::new(World::new(seed));
+        let config = Config {
+            seed,
+            ..Config::default()
+        };
+        let core = Simulation::new(config, world.clone());
+        Arc::new(Simulator {
+            seed,
+            pool: core.pool().clone(),
+            core: Mutex::new(core),
+            timers: Timers::new(1, || {}),
+            network: Network::new(world.clone()),
+            helpers: Helpers::new(world.clone()),
+            world,
+        })
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    pub(crate) fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    pub(crate) fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// What has happened so far.
+    ///
+    /// # Panics
+    /// Inside the simulation.
+    pub(crate) fn trace(&self) -> Trace {
+        match self.core.try_lock() {
+            Some(core) => core.trace().clone(),
+            None => panic!("the trace of a simulation is complete only outside of its block_on"),
+        }
+    }
+
+    pub(crate) fn spawn_blocking(&self, runtime: &Handle, job: Job, start_by: Option<u64>) {
+        self.helpers.start(runtime, job, start_by);
+    }
+
+    pub(crate) fn is_own_thread(&self) -> bool {
+        self.helpers.is_current()
+    }
+
+    /// Runs everything until `future` has ended.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        if self.helpers.is_current() {
+            // A helper waits by handing its turn back.
+            return windlass_core::block_on(future);
+        }
+        let _waiting = windlass_core::begin_wait();
+        let Some(mut core) = self.core.try_lock() else {
+            panic!(
+                "this simulation is running on another thread: a simulated runtime has one thread, \
+                 the one that called block_on first"
+            );
+        };
+        let signal = Arc::new(RootSignal(AtomicBool::new(true)));
+        let mut root = RootFuture {
+            future: pin!(future),
+            waker: Waker::from(signal.clone()),
+            signal,
+            output: None,
+        };
+        let ran = self.inside(|| core.run(&mut root, self));
+        match (ran, root.output) {
+            (Ok(()), Some(output)) => output,
+            (Err(stuck), _) => {
+                drop(core);
+                panic!("{}", self.describe(stuck))
+            }
+            (Ok(()), None) => unreachable!("the root has ended"),
+        }
+    }
+
+    /// Runs `f` in this world, with its clock, dice and timers.
+    fn inside<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Leave(Option<Arc<crate::time::timers::Shard>>);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                place::set_shard(self.0.take());
+            }
+        }
+        let shard = self.timers.of_worker(0).clone();
+        let _leave = Leave(place::set_shard(Some(shard)));
+        self.world.enter(f)
+    }
+
+    pub(crate) fn shutdown(&self, limit: Duration) -> StopReport {
+        let Some(mut core) = self.core.try_lock() else {
+            return StopReport::default();
+        };
+        self.helpers.close();
+        let report = self.inside(|| core.shutdown(limit, self));
+        self.timers.close();
+        report
+    }
+
+    fn describe(&self, stuck: Stuck) -> String {
+        let mut text = match stuck {
+            Stuck::Deadlock => format!(
+                "deadlock at {:?} in the simulation with seed {}: the future in block_on waits, no \
+                 task is ready, no timer is set and no message is on its way",
+                Duration::from_nanos(self.world.now()),
+                self.seed
+            ),
+            Stuck::Livelock => format!(
+                "livelock at {:?} in the simulation with seed {}: ten million \
+                 steps, and nothing but tasks that wake each other or themselves",
+                Duration::from_nanos(self.world.now()),
+                self.seed
+            ),
+        };
+        for task in self.pool.suspended(TASKS_NAMED) {
+            let meta = task.header().meta();
+            let name = meta.name().map_or("(unnamed)", |name| name);
+            let _ = write!(text, "\n  waiting: {name}, spawned at {}", meta.location());
+        }
+        text
+    }
+}
+
+impl Outside for Simulator {
+    fn next(&self) -> Option<u64> {
+        [self.timers.next(), self.network.next()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn happen(&self, now: u64) {
+        self.timers.expire(now);
+        self.network.happen(now);
+    }
+
+    fn runnable(&self) -> usize {
+        self.helpers.runnable()
+    }
+
+    fn go_on(&self, which: usize) {
+        self.helpers.go_on(which);
+    }
+}
+
+impl std::fmt::Debug for Simulator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulator")
+            .field("seed", &self.seed)
+            .field("now", &Duration::from_nanos(self.world.now()))
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future in `block_on`.
+struct RootFuture<'a, F: Future> {
+    future: Pin<&'a mut F>,
+    signal: Arc<RootSignal>,
+    waker: Waker,
+    output: Option<F::Output>,
+}
+
+struct RootSignal(AtomicBool);
+
+impl Wake for RootSignal {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl<F: Future> Root for RootFuture<'_, F> {
+    fn is_woken(&self) -> bool {
+        self.signal.0.load(Ordering::Acquire)
+    }
+
+    fn poll(&mut self) -> bool {
+        self.signal.0.store(false, Ordering::Relaxed);
+        let mut cx = Context::from_waker(&self.waker);
+        match self.future.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => {
+                self.output = Some(output);
+                true
+            }
+            Poll::Pending => false,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Ticks.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_core::Stream;
+
+use crate::time::{Instant, Sleep, sleep_until};
+
+/// What happens to ticks that nobody waited for in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissedTicks {
+    /// They follow at once, one after the other, until the schedule is caught up with.
+    #[default]
+    Burst,
+    /// The schedule is shifted: the next tick comes a full period after this one.
+    Delay,
+    /// They are left out: the next tick is the next one of the schedule that is still to come.
+    Skip,
+}
+
+/// Ticks every `period`, the first time at once.
+///
+/// # Panics
+/// If `period` is zero.
+pub fn interval(period: Duration) -> Interval {
+    interval_at(Instant::now(), period)
+}
+
+/// Ticks every `period`, the first time at `start`.
+///
+/// # Panics
+/// If `period` is zero.
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
+    assert!(
+        period > Duration::ZERO,
+        "an interval of zero would tick for ever: choose a period, or use yield_now"
+    );
+    Interval {
+        sleep: Box::pin(sleep_until(start)),
+        period,
+        missed: MissedTicks::default(),
+    }
+}
+
+/// Made by [`interval`] and [`interval_at`].
+#[derive(Debug)]
+pub struct Interval {
+    sleep: Pin<Box<Sleep>>,
+    period: Duration,
+    missed: MissedTicks,
+}
+
+impl Interval {
+    /// Says what happens to ticks that nobody waited for in time.
+    #[must_use]
+    pub fn missed_ticks(mut self, missed: MissedTicks) -> Interval {
+        self.missed = missed;
+        self
+    }
+
+    /// The time between two ticks.
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// The next tick; gives the moment for which it was scheduled. Cancel-safe: a dropped wait loses
+    /// no tick.
+    pub async fn tick(&mut self) -> Instant {
+        poll_fn(|cx| self.poll_tick(cx)).await
+    }
+
+    /// As `tick`, for a poll function.
+    pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
+        ready!(self.sleep.as_mut().poll(cx));
+        let scheduled = self.sleep.deadline();
+        let next = self.after(scheduled, Instant::now());
+        self.sleep.as_mut().reset(next);
+        Poll::Ready(scheduled)
+    }
+
+    fn after(&self, scheduled: Instant, now: Instant) -> Instant {
+        let next = scheduled + self.period;
+        if next > now {
+            return next;
+        }
+        match self.missed {
+            MissedTicks::Burst => next,
+            MissedTicks::Delay => now + self.period,
+            MissedTicks::Skip => {
+                let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
+                let late = now.nanos() - scheduled.nanos();
+                scheduled + Duration::from_nanos((late / period + 1).saturating_mul(period))
+            }
+        }
+    }
+
+    /// The next tick comes a full period from now.
+    pub fn reset(&mut self) {
+        let next = Instant::now() + self.period;
+        self.sleep.as_mut().reset(next);
+    }
+}
+
+impl Stream for Interval {
+    type Item = Instant;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Instant>> {
+        self.poll_tick(cx).map(Some)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::MAX, None)
+    }
+}
