@@ -1,32 +1,46 @@
-//! `#[windlass::main]` and `#[windlass::test]`.
+//! `#[windlass::main]`, `#[windlass::test]`, `select!`, `join!`, `try_join!`.
 //!
-//! Both only wrap the function's body in a runtime and `block_on`; what happens then is the
+//! The attributes only wrap the function's body in a runtime and `block_on`; what happens then is the
 //! library's business, not the macro's.
 #![forbid(unsafe_code)]
+
+mod select;
 
 use proc_macro::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, ItemFn, LitInt, Token, parse_macro_input};
 
-/// `workers = 2`
+/// `workers = 2`, or `simulated, seeds = 100`
+#[derive(Default)]
 struct Options {
     workers: Option<LitInt>,
+    simulated: Option<Ident>,
+    seeds: Option<LitInt>,
 }
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let mut options = Options { workers: None };
+        let mut options = Options::default();
         while !input.is_empty() {
             let name: Ident = input.parse()?;
-            if name != "workers" {
-                return Err(syn::Error::new(
-                    name.span(),
-                    "unknown option; known: workers = <n>",
-                ));
+            match name.to_string().as_str() {
+                "workers" => {
+                    input.parse::<Token![=]>()?;
+                    options.workers = Some(input.parse()?);
+                }
+                "seeds" => {
+                    input.parse::<Token![=]>()?;
+                    options.seeds = Some(input.parse()?);
+                }
+                "simulated" => options.simulated = Some(name),
+                _ => {
+                    return Err(syn::Error::new(
+                        name.span(),
+                        "unknown option; known: workers = <n>, and for tests simulated, seeds = <n>",
+                    ));
+                }
             }
-            input.parse::<Token![=]>()?;
-            options.workers = Some(input.parse()?);
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
@@ -41,11 +55,21 @@ impl Parse for Options {
 #[proc_macro_attribute]
 pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(args as Options);
+    if let Some(word) = &options.simulated {
+        let message = "main runs in the real world; simulated is for tests";
+        return syn::Error::new(word.span(), message)
+            .to_compile_error()
+            .into();
+    }
     let function = parse_macro_input!(item as ItemFn);
     expand(options, function, 0, quote!()).unwrap_or_else(|error| error.to_compile_error().into())
 }
 
 /// Runs an `async fn` test on a runtime of its own, with two workers unless told otherwise.
+///
+/// `#[windlass::test(simulated, seeds = 1000)]` runs it in the simulator instead, once for each of a
+/// thousand seeds (64 unless told otherwise). The seed that failed is printed, and
+/// `WINDLASS_SEED=<seed>` runs it alone.
 #[proc_macro_attribute]
 pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(args as Options);
@@ -70,6 +94,17 @@ fn expand(
             "the function must not take arguments",
         ));
     }
+    if let Some(seeds) = options
+        .seeds
+        .as_ref()
+        .filter(|_| options.simulated.is_none())
+    {
+        let message = "seeds are for simulated tests: write simulated, seeds = <n>";
+        return Err(syn::Error::new(seeds.span(), message));
+    }
+    if options.simulated.is_some() {
+        return expand_simulated(&options, &function, &attribute);
+    }
     let workers = match options.workers {
         Some(workers) => quote!(#workers),
         None => quote!(#default_workers),
@@ -90,4 +125,70 @@ fn expand(
         }
     }
     .into())
+}
+
+/// Each seed runs the body anew, so it becomes an inner function.
+fn expand_simulated(
+    options: &Options,
+    function: &ItemFn,
+    attribute: &proc_macro2::TokenStream,
+) -> syn::Result<TokenStream> {
+    if let Some(workers) = &options.workers {
+        let message = "a simulation has one worker";
+        return Err(syn::Error::new(workers.span(), message));
+    }
+    let seeds = match &options.seeds {
+        Some(seeds) => quote!(#seeds),
+        None => quote!(64),
+    };
+    let (attributes, visibility) = (&function.attrs, &function.vis);
+    let (name, output, body) = (&function.sig.ident, &function.sig.output, &function.block);
+    Ok(quote! {
+        #attribute
+        #(#attributes)*
+        #visibility fn #name() {
+            async fn body() #output #body
+            ::windlass::simulator::explore(#seeds, || async {
+                ::windlass::__private::Outcome::check(body().await);
+            });
+        }
+    }
+    .into())
+}
+
+/// Waits for several futures at once and runs the handler of the first that is ready.
+///
+/// ```ignore
+/// windlass::select! {
+///     message = channel.recv() => println!("{message:?}"),
+///     Some(line) = lines.next(), if reading => println!("{line}"),
+///     () = windlass::time::sleep(limit) => println!("too late"),
+///     else => println!("nothing left to wait for"),
+/// }
+/// ```
+/// Exactly one handler runs. The other futures are dropped before it does, so a cancel-safe one has
+/// consumed nothing. If several are ready the choice is fair; `biased;` at the top takes the first in
+/// the order of writing. A branch whose condition is false, or whose pattern does not fit, is out;
+/// when all are, `else` runs.
+#[proc_macro]
+pub fn select(input: TokenStream) -> TokenStream {
+    parse_macro_input!(input as select::Select).expand().into()
+}
+
+/// Waits for all of several futures and gives their outputs as a tuple.
+///
+/// They run on the same task, in turn whenever it is woken.
+#[proc_macro]
+pub fn join(input: TokenStream) -> TokenStream {
+    parse_macro_input!(input as select::Join)
+        .expand(false)
+        .into()
+}
+
+/// As `join!`, for futures that give a `Result`: the first error drops the others.
+#[proc_macro]
+pub fn try_join(input: TokenStream) -> TokenStream {
+    parse_macro_input!(input as select::Join)
+        .expand(true)
+        .into()
 }

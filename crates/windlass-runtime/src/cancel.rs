@@ -4,7 +4,7 @@
 //! every lock; the tree is walked and freed with loops, so that its depth is not limited by the
 //! stack.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -42,8 +42,9 @@ struct Parent {
 #[derive(Default)]
 struct Inner {
     next_key: u64,
-    children: HashMap<u64, Weak<Node>>,
-    waiters: HashMap<u64, Waiter>,
+    // Ordered by age: who is told first must not depend on a hash.
+    children: BTreeMap<u64, Weak<Node>>,
+    waiters: BTreeMap<u64, Waiter>,
 }
 
 enum Waiter {

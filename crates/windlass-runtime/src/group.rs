@@ -13,6 +13,7 @@ use windlass_core::task::{AbortHandle, Budget, JoinError, JoinHandle, Options};
 
 use crate::cancel::CancellationToken;
 use crate::handle::Handle;
+use crate::time::inherit_deadline;
 
 /// Runs fallible children together: the first failure cancels the others, and `join` waits for all
 /// of them before it reports it.
@@ -169,7 +170,7 @@ where
             return Err(GroupClosed(future));
         }
         let task = self.handle.spawn_with(
-            future,
+            inherit_deadline(future),
             Options {
                 location,
                 ..Options::here()
@@ -291,5 +292,102 @@ impl<T, E> fmt::Debug for TaskGroup<T, E> {
             .field("children", &self.children.len())
             .field("token", &self.token)
             .finish()
+    }
+}
+
+/// Runs children together that do not affect each other: one that fails leaves its siblings alone.
+///
+/// `join` waits for all of them and gives every result. Dropping the group, or cancelling its token,
+/// cancels all children.
+///
+/// ```
+/// use windlass_runtime::{Runtime, SupervisorGroup};
+///
+/// let runtime = Runtime::new()?;
+/// let results = runtime.block_on(async {
+///     let mut group = SupervisorGroup::new();
+///     for part in 0..4u64 {
+///         let work = async move { if part == 2 { Err("broken") } else { Ok(part) } };
+///         group.spawn(work).unwrap();
+///     }
+///     group.join().await
+/// });
+/// assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 3);
+/// # Ok::<(), windlass_runtime::BuildError>(())
+/// ```
+pub struct SupervisorGroup<T, E>(TaskGroup<T, E>);
+
+impl<T, E> Default for SupervisorGroup<T, E>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, E> SupervisorGroup<T, E>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    /// An empty group on the runtime this thread is in, or else on the process-wide default.
+    pub fn new() -> Self {
+        SupervisorGroup(TaskGroup::new())
+    }
+
+    /// An empty group on `handle`'s runtime, cancelled together with `parent`.
+    pub fn on(handle: &Handle, parent: &CancellationToken) -> Self {
+        SupervisorGroup(TaskGroup::on(handle, parent))
+    }
+
+    /// Starts a child; refused once the group has been cancelled.
+    #[track_caller]
+    pub fn spawn<F>(&mut self, future: F) -> Result<AbortHandle, GroupClosed<F>>
+    where
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        self.0.spawn(future)
+    }
+
+    /// Children that have not been taken out yet.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The group's token: children may look at it, and whoever cancels it ends the group.
+    pub fn token(&self) -> &CancellationToken {
+        self.0.token()
+    }
+
+    /// Cancels every child and refuses new ones.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// The next child that ends, in the order of ending; none when no child is left. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Result<T, ChildError<E>>> {
+        self.0.next().await
+    }
+
+    /// Waits for all children and gives every result, in the order in which they ended.
+    pub async fn join(mut self) -> Vec<Result<T, ChildError<E>>> {
+        let mut results = Vec::with_capacity(self.len());
+        while let Some(ended) = self.next().await {
+            results.push(ended);
+        }
+        results
+    }
+}
+
+impl<T, E> fmt::Debug for SupervisorGroup<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SupervisorGroup").field(&self.0).finish()
     }
 }

@@ -5,10 +5,12 @@
 //! forks; comparing that count is cheap enough for every spawn from outside.
 #![allow(unsafe_code, reason = "system calls; see each block")]
 
+use std::io;
 use std::sync::Once;
 use std::time::Duration;
 
-use windlass_core::sync::atomic::{AtomicU32, Ordering};
+use windlass_core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use windlass_core::sync::{Mutex, thread};
 
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
@@ -73,4 +75,75 @@ pub(crate) fn nanosleep(time: Duration) {
     // SAFETY: the request is valid, and the remainder is not asked for. An interrupted sleep is
     // shorter, and the caller looks at the clock.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &request, std::ptr::null_mut()) };
+}
+
+pub(crate) const SIGINT: i32 = libc::SIGINT;
+pub(crate) const SIGTERM: i32 = libc::SIGTERM;
+/// Signal numbers are below this.
+pub(crate) const SIGNALS: usize = 65;
+
+/// Where the handler writes; -1 before there is a pipe.
+static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    let pipe = SIGNAL_PIPE.load(Ordering::Relaxed);
+    let byte = signal as u8;
+    // SAFETY: `write` is async-signal-safe and the byte is valid; a full pipe loses a repetition of
+    // a signal that is still to be read. The interrupted code's errno is put back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(pipe, (&raw const byte).cast(), 1);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// From now on `told` is called for `signal`, on a thread of its own. Once per signal; later calls
+/// change nothing.
+pub(crate) fn watch_signal(signal: i32, told: fn(i32)) -> io::Result<()> {
+    static WATCHED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+    let mut watched = WATCHED.lock();
+    if watched.contains(&signal) {
+        return Ok(());
+    }
+    if watched.is_empty() && SIGNAL_PIPE.load(Ordering::Relaxed) < 0 {
+        start_signal_thread(told)?;
+    }
+    let handler: extern "C" fn(libc::c_int) = on_signal;
+    // SAFETY: a zeroed sigaction is valid, and the handler does only what a handler may.
+    let installed = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &action, std::ptr::null_mut())
+    };
+    if installed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    watched.push(signal);
+    Ok(())
+}
+
+fn start_signal_thread(told: fn(i32)) -> io::Result<()> {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for both descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let [from, to] = ends;
+    // The handler must not block; the reader must.
+    // SAFETY: a descriptor of our own.
+    unsafe { libc::fcntl(to, libc::F_SETFL, libc::O_NONBLOCK) };
+    SIGNAL_PIPE.store(to, Ordering::Relaxed);
+    thread::spawn("windlass-signal".into(), 64 * 1024, move || {
+        let mut byte = 0u8;
+        // Both ends stay open as long as the program runs; an interrupted read is begun anew.
+        loop {
+            // SAFETY: reads one byte into a valid place.
+            let read = unsafe { libc::read(from, (&raw mut byte).cast(), 1) };
+            if read == 1 {
+                told(i32::from(byte));
+            }
+        }
+    })?;
+    Ok(())
 }

@@ -14,12 +14,13 @@
 //! `docs/contracts/engine.md` for the order, delivery and cancellation that the engine promises.
 #![forbid(unsafe_code)]
 
-pub use windlass_macros::{main, test};
+pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
     BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError, DropGuard,
-    EnterGuard, GroupClosed, Handle, NoRuntime, Runtime, RuntimeSnapshot, ShutdownReport,
-    SpawnBlockingError, Spin, StuckJob, TaskGroup, TrySpawnError, net, simulator, spawn,
-    spawn_blocking, task, time,
+    EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, NoRuntime, NotInScope, Runtime,
+    RuntimeSnapshot, ShutdownReport, SpawnBlockingError, Spin, StuckJob, SupervisorGroup,
+    TaskGroup, TaskLocal, TrySpawnError, join_all, net, race, signal, simulator, spawn,
+    spawn_blocking, task, task_local, time,
 };
 
 pub use windlass_core::block_on;
@@ -31,6 +32,33 @@ pub mod observe {
     pub use windlass_core::observe::{
         Event, EventKind, PoolSnapshot, Recording, Stall, StuckWorker, WorkerSnapshot, WorkerState,
     };
+}
+
+/// What the macros expand to; not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    /// Where a fair `select!` begins.
+    pub fn start(branches: usize) -> usize {
+        (windlass_core::sync::random() % branches as u64) as usize
+    }
+
+    /// What a simulated test may return.
+    pub trait Outcome {
+        /// Panics if it is a failure.
+        fn check(self);
+    }
+
+    impl Outcome for () {
+        fn check(self) {}
+    }
+
+    impl<T, E: std::fmt::Debug> Outcome for Result<T, E> {
+        fn check(self) {
+            if let Err(error) = self {
+                panic!("the test returned an error: {error:?}");
+            }
+        }
+    }
 }
 
 /// What most programs import.

@@ -93,6 +93,8 @@ pub mod atomic {
         AtomicU8, u8);
     atomic!(/// 32 bits.
         AtomicU32, u32);
+    atomic!(/// 32 bits with a sign.
+        AtomicI32, i32);
     atomic!(/// 64 bits.
         AtomicU64, u64);
     atomic!(/// A machine word.

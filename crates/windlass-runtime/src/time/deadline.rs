@@ -64,19 +64,8 @@ impl<F: Future> Future for Deadline<F> {
     type Output = Result<F::Output, Elapsed>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        struct Leave(Option<Instant>);
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                CURRENT.with(|current| current.set(self.0));
-            }
-        }
         let this = self.project();
-        let at = *this.at;
-        let inside = {
-            let _leave = Leave(CURRENT.with(|current| current.replace(Some(at))));
-            this.future.poll(cx)
-        };
-        match inside {
+        match inside(Some(*this.at), || this.future.poll(cx)) {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
             Poll::Pending => this.sleep.poll(cx).map(|()| Err(Elapsed::new())),
         }
@@ -89,4 +78,43 @@ impl<F> fmt::Debug for Deadline<F> {
             .field("at", &self.at)
             .finish_non_exhaustive()
     }
+}
+
+/// Lets a child see the deadline that its parent is inside of. The parent enforces it: when its time
+/// is over it drops the group, and the group cancels the child.
+pub(crate) fn inherit_deadline<F: Future>(future: F) -> Inherit<F> {
+    Inherit {
+        future,
+        at: current_deadline(),
+    }
+}
+
+pin_project! {
+    /// The future of a group's child.
+    pub(crate) struct Inherit<F> {
+        #[pin]
+        future: F,
+        at: Option<Instant>,
+    }
+}
+
+impl<F: Future> Future for Inherit<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        inside(*this.at, || this.future.poll(cx))
+    }
+}
+
+/// Runs `f` inside of a deadline.
+fn inside<R>(at: Option<Instant>, f: impl FnOnce() -> R) -> R {
+    struct Leave(Option<Instant>);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CURRENT.with(|current| current.set(self.0));
+        }
+    }
+    let _leave = Leave(CURRENT.with(|current| current.replace(at)));
+    f()
 }

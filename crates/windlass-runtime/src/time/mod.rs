@@ -41,6 +41,8 @@ mod wheel;
 pub mod wheel;
 
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+pub(crate) use self::deadline::inherit_deadline;
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
 pub use self::{
     deadline::{Deadline, current_deadline, deadline},
     instant::Instant,

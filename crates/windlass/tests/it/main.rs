@@ -18,6 +18,7 @@ mod observe;
 mod runtimes;
 mod shutdown;
 mod simulator;
+mod structured;
 mod support;
 mod time;
 mod wakeups;

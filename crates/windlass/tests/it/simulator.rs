@@ -68,8 +68,7 @@ async fn lost_update() -> u32 {
     for task in tasks {
         task.await.unwrap();
     }
-    let counted = *counter.lock().unwrap();
-    counted
+    *counter.lock().unwrap()
 }
 
 #[test]
@@ -100,10 +99,11 @@ fn an_input_from_outside_is_noticed() {
     static CALLS: Mutex<u64> = Mutex::new(0);
     let differs = catch_unwind(|| {
         explore(1, || async {
-            let mut calls = CALLS.lock().unwrap();
-            *calls += 1;
-            let wait = *calls;
-            drop(calls);
+            let wait = {
+                let mut calls = CALLS.lock().unwrap();
+                *calls += 1;
+                *calls
+            };
             sleep(ms(wait)).await;
         });
     });

@@ -1,0 +1,249 @@
+//! `select!`, `join!`, `try_join!`: a block with the futures pinned in it, and one `poll_fn`.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::visit_mut::VisitMut;
+use syn::{Expr, Ident, Pat, PatIdent, Token, token};
+
+/// `pattern = future, if condition => handler`
+struct Branch {
+    pattern: Pat,
+    future: Expr,
+    condition: Option<Expr>,
+    handler: Expr,
+}
+
+/// All of `select!`.
+pub(crate) struct Select {
+    biased: bool,
+    branches: Vec<Branch>,
+    otherwise: Option<Expr>,
+}
+
+mod keyword {
+    syn::custom_keyword!(biased);
+}
+
+impl Parse for Select {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let biased = input.peek(keyword::biased) && input.peek2(Token![;]);
+        if biased {
+            input.parse::<keyword::biased>()?;
+            input.parse::<Token![;]>()?;
+        }
+        let mut select = Select {
+            biased,
+            branches: Vec::new(),
+            otherwise: None,
+        };
+        while !input.is_empty() {
+            if input.peek(Token![else]) {
+                input.parse::<Token![else]>()?;
+                input.parse::<Token![=>]>()?;
+                select.otherwise = Some(parse_handler(input)?);
+                break;
+            }
+            let pattern = Pat::parse_multi_with_leading_vert(input)?;
+            input.parse::<Token![=]>()?;
+            let future = input.parse()?;
+            let condition = if input.peek(Token![,]) {
+                input.parse::<Token![,]>()?;
+                input.parse::<Token![if]>()?;
+                Some(input.parse()?)
+            } else {
+                None
+            };
+            input.parse::<Token![=>]>()?;
+            select.branches.push(Branch {
+                pattern,
+                future,
+                condition,
+                handler: parse_handler(input)?,
+            });
+        }
+        if !input.is_empty() {
+            return Err(input.error("else must be the last branch"));
+        }
+        if select.branches.is_empty() {
+            return Err(input.error("select! needs a branch: pattern = future => handler"));
+        }
+        Ok(select)
+    }
+}
+
+/// A block, or an expression and a comma.
+fn parse_handler(input: ParseStream<'_>) -> syn::Result<Expr> {
+    let handler = if input.peek(token::Brace) {
+        let block: syn::Block = input.parse()?;
+        Expr::Block(syn::ExprBlock {
+            attrs: Vec::new(),
+            label: None,
+            block,
+        })
+    } else {
+        let expression = input.parse()?;
+        if !input.is_empty() && !input.peek(Token![,]) {
+            return Err(input.error("expected a comma after the handler"));
+        }
+        expression
+    };
+    if input.peek(Token![,]) {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(handler)
+}
+
+/// Makes a pattern fit for looking at a value by reference.
+struct ByReference;
+
+impl VisitMut for ByReference {
+    fn visit_pat_ident_mut(&mut self, pattern: &mut PatIdent) {
+        pattern.mutability = None;
+        pattern.by_ref = None;
+        syn::visit_mut::visit_pat_ident_mut(self, pattern);
+    }
+}
+
+fn names(prefix: &str, count: usize) -> Vec<Ident> {
+    (0..count).map(|i| format_ident!("__{prefix}{i}")).collect()
+}
+
+impl Select {
+    pub(crate) fn expand(self) -> TokenStream {
+        let count = self.branches.len();
+        let (futures, variants, types) = (
+            names("future", count),
+            names("Branch", count),
+            names("T", count),
+        );
+        let indices = 0..count;
+        let expressions = self.branches.iter().map(|branch| &branch.future);
+        let conditions = self.branches.iter().map(|branch| match &branch.condition {
+            Some(condition) => quote!(#condition),
+            None => quote!(true),
+        });
+        let looks = self.branches.iter().map(|branch| {
+            let mut look = branch.pattern.clone();
+            ByReference.visit_pat_mut(&mut look);
+            look
+        });
+        let patterns = self.branches.iter().map(|branch| &branch.pattern);
+        let handlers = self.branches.iter().map(|branch| &branch.handler);
+        let otherwise = match &self.otherwise {
+            Some(handler) => quote!(#handler),
+            None => quote!(::core::panic!(
+                "all branches of select! are disabled and there is no else branch"
+            )),
+        };
+        let start = if self.biased {
+            quote!(0)
+        } else {
+            quote!(::windlass::__private::start(#count))
+        };
+        quote! {{
+            #[allow(non_camel_case_types, dead_code)]
+            enum __Won<#(#types),*> { #(#variants(#types),)* Nobody }
+            let __won = {
+                let mut __enabled = [#(#conditions),*];
+                #(let mut #futures =
+                    ::core::pin::pin!(::core::future::IntoFuture::into_future(#expressions));)*
+                ::core::future::poll_fn(|__cx| {
+                    let __start: usize = #start;
+                    let mut __waiting = false;
+                    for __step in 0..#count {
+                        match (__start + __step) % #count {
+                            #(#indices if __enabled[#indices] => {
+                                match ::core::future::Future::poll(#futures.as_mut(), __cx) {
+                                    ::core::task::Poll::Pending => __waiting = true,
+                                    ::core::task::Poll::Ready(__value) => {
+                                        __enabled[#indices] = false;
+                                        #[allow(unused_variables, unreachable_patterns)]
+                                        let __fits = match &__value {
+                                            #looks => true,
+                                            _ => false,
+                                        };
+                                        if __fits {
+                                            return ::core::task::Poll::Ready(__Won::#variants(__value));
+                                        }
+                                    }
+                                }
+                            })*
+                            _ => {}
+                        }
+                    }
+                    if __waiting {
+                        ::core::task::Poll::Pending
+                    } else {
+                        ::core::task::Poll::Ready(__Won::Nobody)
+                    }
+                })
+                .await
+            };
+            #[allow(unreachable_patterns)]
+            match __won {
+                #(__Won::#variants(#patterns) => #handlers,)*
+                __Won::Nobody => #otherwise,
+                _ => ::core::unreachable!("the pattern was looked at before"),
+            }
+        }}
+    }
+}
+
+/// The futures of `join!` and `try_join!`.
+pub(crate) struct Join(Punctuated<Expr, Token![,]>);
+
+impl Parse for Join {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        Punctuated::parse_terminated(input).map(Join)
+    }
+}
+
+impl Join {
+    pub(crate) fn expand(self, fallible: bool) -> TokenStream {
+        let count = self.0.len();
+        let (futures, outputs) = (names("future", count), names("output", count));
+        let expressions = self.0.iter();
+        let keep = if fallible {
+            quote! {
+                ::core::result::Result::Ok(__value) => ::core::option::Option::Some(__value),
+                ::core::result::Result::Err(__error) => {
+                    return ::core::task::Poll::Ready(::core::result::Result::Err(__error));
+                }
+            }
+        } else {
+            quote!(__value => ::core::option::Option::Some(__value))
+        };
+        let all = quote!((#(match #outputs.take() {
+            ::core::option::Option::Some(__value) => __value,
+            ::core::option::Option::None => ::core::unreachable!("all are ready"),
+        },)*));
+        let all = if fallible {
+            quote!(::core::result::Result::Ok(#all))
+        } else {
+            all
+        };
+        quote! {{
+            #(let mut #futures =
+                ::core::pin::pin!(::core::future::IntoFuture::into_future(#expressions));
+            let mut #outputs = ::core::option::Option::None;)*
+            ::core::future::poll_fn(|__cx| {
+                let mut __waiting = false;
+                #(if ::core::option::Option::is_none(&#outputs) {
+                    match ::core::future::Future::poll(#futures.as_mut(), __cx) {
+                        ::core::task::Poll::Pending => __waiting = true,
+                        ::core::task::Poll::Ready(__ready) => {
+                            #outputs = match __ready { #keep };
+                        }
+                    }
+                })*
+                if __waiting {
+                    return ::core::task::Poll::Pending;
+                }
+                ::core::task::Poll::Ready(#all)
+            })
+            .await
+        }}
+    }
+}

@@ -1,0 +1,157 @@
+//! Values that belong to a task, not to a thread.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread::LocalKey;
+
+use pin_project_lite::pin_project;
+
+/// Declares values that a future sees while it runs inside [`TaskLocal::scope`].
+///
+/// ```
+/// windlass_runtime::task_local! {
+///     static REQUEST: u64;
+/// }
+///
+/// windlass_core::block_on(async {
+///     let seen = REQUEST.scope(7, async { REQUEST.with(|id| *id) });
+///     assert_eq!(seen.await, 7);
+///     assert!(REQUEST.try_with(|_| ()).is_err());
+/// });
+/// ```
+#[macro_export]
+macro_rules! task_local {
+    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty);* $(;)?) => {
+        $($(#[$attribute])*
+        $visibility static $name: $crate::TaskLocal<$type> = {
+            ::std::thread_local! {
+                static VALUE: ::std::cell::RefCell<::std::option::Option<$type>> =
+                    const { ::std::cell::RefCell::new(::std::option::Option::None) };
+            }
+            $crate::TaskLocal::__new(&VALUE)
+        };)*
+    };
+}
+
+/// A value that belongs to a task; made by [`task_local!`](crate::task_local).
+pub struct TaskLocal<T: 'static>(&'static LocalKey<RefCell<Option<T>>>);
+
+/// The code does not run inside a scope of this value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotInScope {
+    _private: (),
+}
+
+impl fmt::Display for NotInScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the task-local value is not set here: run the code inside its scope()")
+    }
+}
+
+impl std::error::Error for NotInScope {}
+
+impl<T: 'static> TaskLocal<T> {
+    #[doc(hidden)]
+    pub const fn __new(key: &'static LocalKey<RefCell<Option<T>>>) -> Self {
+        TaskLocal(key)
+    }
+
+    /// Runs `future` with the value set. Tasks that it spawns do not inherit it.
+    pub fn scope<F: Future>(&'static self, value: T, future: F) -> Scoped<T, F> {
+        Scoped {
+            local: self,
+            value: Some(value),
+            future,
+        }
+    }
+
+    /// Runs `f` with the value set.
+    pub fn sync_scope<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
+        let mut place = Some(value);
+        self.inside(&mut place, f)
+    }
+
+    /// Calls `f` with the value.
+    ///
+    /// # Panics
+    /// Outside of its scope.
+    #[track_caller]
+    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        match self.try_with(f) {
+            Ok(result) => result,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Calls `f` with the value, if it is set.
+    pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, NotInScope> {
+        self.0.with(|place| match &*place.borrow() {
+            Some(value) => Ok(f(value)),
+            None => Err(NotInScope { _private: () }),
+        })
+    }
+
+    /// A copy of the value.
+    ///
+    /// # Panics
+    /// Outside of its scope.
+    #[track_caller]
+    pub fn get(&'static self) -> T
+    where
+        T: Clone,
+    {
+        self.with(T::clone)
+    }
+
+    /// Swaps the value into its place for the duration of `f`, and out again in any case.
+    fn inside<R>(&'static self, value: &mut Option<T>, f: impl FnOnce() -> R) -> R {
+        struct Leave<'a, T: 'static>(&'static TaskLocal<T>, &'a mut Option<T>);
+        impl<T> Drop for Leave<'_, T> {
+            fn drop(&mut self) {
+                self.0
+                    .0
+                    .with(|place| std::mem::swap(&mut *place.borrow_mut(), self.1));
+            }
+        }
+        self.0
+            .with(|place| std::mem::swap(&mut *place.borrow_mut(), value));
+        let _leave = Leave(self, value);
+        f()
+    }
+}
+
+impl<T> fmt::Debug for TaskLocal<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskLocal")
+    }
+}
+
+pin_project! {
+    /// The future of [`TaskLocal::scope`].
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Scoped<T: 'static, F> {
+        local: &'static TaskLocal<T>,
+        value: Option<T>,
+        #[pin]
+        future: F,
+    }
+}
+
+impl<T, F: Future> Future for Scoped<T, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let future = this.future;
+        this.local.inside(this.value, || future.poll(cx))
+    }
+}
+
+impl<T, F> fmt::Debug for Scoped<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scoped")
+    }
+}

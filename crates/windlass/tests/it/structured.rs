@@ -1,0 +1,297 @@
+//! Structured concurrency: select, join, race, groups with deadlines, graceful ends.
+
+use std::future::{pending, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use windlass::time::{self, Instant, sleep};
+use windlass::{
+    CancellationToken, Graceful, Runtime, SupervisorGroup, TaskGroup, join, join_all, race, select,
+    spawn, try_join, yield_now,
+};
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Counts its drops.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[windlass::test(simulated, seeds = 20)]
+async fn select_runs_one_handler_and_drops_the_losers_before_it() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let slow = |drops: &Arc<AtomicUsize>| {
+        let held = Counted(drops.clone());
+        async move {
+            sleep(ms(50)).await;
+            drop(held);
+        }
+    };
+    let mut runs = 0;
+    select! {
+        () = slow(&drops) => unreachable!(),
+        () = sleep(ms(10)) => {
+            runs += 1;
+            assert_eq!(drops.load(Ordering::SeqCst), 2, "losers are gone before the handler");
+        }
+        () = slow(&drops) => unreachable!(),
+    }
+    assert_eq!(runs, 1);
+}
+
+#[windlass::test(simulated, seeds = 5)]
+async fn select_is_fair_unless_biased() {
+    let mut wins = [0; 3];
+    for _ in 0..300 {
+        let winner = select! {
+            _ = ready(()) => 0,
+            _ = ready(()) => 1,
+            _ = ready(()) => 2,
+        };
+        wins[winner] += 1;
+        let first = select! {
+            biased;
+            _ = ready(()) => 0,
+            _ = ready(()) => 1,
+        };
+        assert_eq!(first, 0);
+    }
+    assert!(wins.iter().all(|count| *count > 40), "{wins:?}");
+}
+
+#[windlass::test(simulated, seeds = 5)]
+async fn select_leaves_out_what_is_disabled_or_does_not_fit() {
+    let off = false;
+    let value = select! {
+        value = ready(1), if off => value,
+        Some(value) = ready(None::<i32>) => value,
+        mut value = async { yield_now().await; 7 } => { value += 1; value }
+    };
+    assert_eq!(value, 8);
+    let otherwise = select! {
+        Ok(value) = ready(Err::<i32, ()>(())) => value,
+        else => -1,
+    };
+    assert_eq!(otherwise, -1);
+}
+
+#[windlass::test(simulated, seeds = 3)]
+async fn join_waits_for_all_and_try_join_for_the_first_error() {
+    let began = Instant::now();
+    let (a, (), c) = join!(async { 1 }, sleep(ms(20)), async {
+        sleep(ms(10)).await;
+        "c"
+    });
+    assert_eq!((a, c, began.elapsed()), (1, "c", ms(20)));
+    let both = try_join!(async { Ok::<_, ()>(1) }, async { Ok(2) });
+    assert_eq!(both, Ok((1, 2)));
+    let failed: Result<((), ()), &str> = try_join!(pending(), async {
+        sleep(ms(5)).await;
+        Err("late")
+    });
+    assert_eq!(failed, Err("late"));
+}
+
+#[windlass::test(simulated, seeds = 5)]
+async fn race_takes_the_first_and_join_all_keeps_the_order() {
+    let racers = (1..=5u64).rev().map(|n| async move {
+        sleep(ms(n)).await;
+        n
+    });
+    assert_eq!(race(racers).await, Some(1));
+    assert_eq!(race(Vec::<std::future::Ready<()>>::new()).await, None);
+    let all = join_all((0..1000u64).map(|n| async move {
+        sleep(ms(n * 7 % 13)).await;
+        n
+    }));
+    assert_eq!(all.await, (0..1000).collect::<Vec<_>>());
+    assert_eq!(join_all(Vec::<std::future::Ready<()>>::new()).await, []);
+}
+
+#[windlass::test(simulated, seeds = 10)]
+async fn siblings_survive_in_a_supervisor_group() {
+    let mut group = SupervisorGroup::new();
+    for part in 0..10u32 {
+        group
+            .spawn(async move {
+                sleep(ms(u64::from(part))).await;
+                match part {
+                    2 => Err("broken"),
+                    3 => panic!("it panics"),
+                    _ => Ok(part),
+                }
+            })
+            .unwrap();
+    }
+    let results = group.join().await;
+    let ok: Vec<u32> = results.into_iter().filter_map(Result::ok).collect();
+    assert_eq!(ok, [0, 1, 4, 5, 6, 7, 8, 9]);
+}
+
+#[windlass::test(simulated, seeds = 10)]
+async fn a_deadline_reaches_the_children_of_a_group() {
+    let began = Instant::now();
+    let drops = Arc::new(AtomicUsize::new(0));
+    let counted = drops.clone();
+    let at = began + ms(30);
+    let late = time::deadline(at, async move {
+        let mut group = TaskGroup::<(), ()>::new();
+        for _ in 0..5 {
+            let held = Counted(counted.clone());
+            group
+                .spawn(async move {
+                    assert_eq!(time::current_deadline(), Some(at), "inherited");
+                    let _held = held;
+                    pending::<()>().await;
+                    Ok(())
+                })
+                .unwrap();
+        }
+        group.join().await
+    });
+    assert!(late.await.is_err());
+    assert_eq!(began.elapsed(), ms(30));
+    sleep(ms(1)).await;
+    assert_eq!(drops.load(Ordering::SeqCst), 5, "the children are gone");
+}
+
+/// A tree of tasks, each with four waits below a token of its own.
+fn tree(token: &CancellationToken, depth: usize, ended: &Arc<AtomicUsize>) -> usize {
+    let mut count = 0;
+    for _ in 0..3 {
+        let child = token.child();
+        if depth > 1 {
+            count += tree(&child, depth - 1, ended);
+        }
+        let ended = ended.clone();
+        count += 1;
+        drop(spawn(async move {
+            select! {
+                () = child.cancelled() => {}
+                () = sleep(Duration::from_secs(3600)) => panic!("not cancelled"),
+                () = pending() => {}
+            }
+            ended.fetch_add(1, Ordering::SeqCst);
+        }));
+    }
+    count
+}
+
+#[windlass::test(simulated, seeds = 20)]
+async fn d7_a_cancel_at_the_root_ends_all_waits_at_once() {
+    let (root, ended) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+    let count = tree(&root, 4, &ended);
+    sleep(ms(1)).await;
+    let began = Instant::now();
+    root.cancel();
+    while ended.load(Ordering::SeqCst) < count {
+        yield_now().await;
+    }
+    assert_eq!(began.elapsed(), Duration::ZERO, "no virtual time passes");
+}
+
+#[test]
+fn d7_a_cancel_at_the_root_ends_all_waits_in_real_time() {
+    let runtime = Runtime::builder().workers(2).build().expect("it builds");
+    runtime.block_on(async {
+        let (root, ended) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+        let count = tree(&root, 4, &ended);
+        sleep(ms(20)).await;
+        let began = Instant::now();
+        root.cancel();
+        while ended.load(Ordering::SeqCst) < count {
+            yield_now().await;
+        }
+        // The contract says 5 ms.
+        assert!(began.elapsed() < ms(50), "{:?}", began.elapsed());
+    });
+}
+
+#[windlass::test(simulated, seeds = 10)]
+async fn a_graceful_end_waits_drains_and_names() {
+    let began = Instant::now();
+    let mut service = Graceful::new(ms(100));
+    let stop = service.token().clone();
+    service.spawn("drains", async move {
+        stop.cancelled().await;
+        sleep(ms(60)).await;
+    });
+    service.spawn("over already", async {});
+    service.spawn("deaf", pending());
+    service.spawn("breaks", async { panic!("on purpose") });
+    let report = service.run_until(sleep(ms(10))).await;
+    assert_eq!(report.stopped, ["drains", "over already"]);
+    assert_eq!(report.aborted, ["deaf"]);
+    assert_eq!(report.panicked, ["breaks"]);
+    assert_eq!(began.elapsed(), ms(110));
+    assert!(!report.is_clean());
+}
+
+#[windlass::test(simulated, seeds = 3)]
+async fn a_service_dropped_midway_ends_its_parts() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let held = Counted(drops.clone());
+    let mut service = Graceful::new(ms(100));
+    service.spawn("part", async move {
+        let _held = held;
+        pending::<()>().await;
+    });
+    let cut = time::timeout(ms(5), service.run_until(pending::<()>())).await;
+    assert!(cut.is_err());
+    sleep(ms(1)).await;
+    assert_eq!(drops.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_signal_ends_a_service() {
+    let runtime = Runtime::builder().workers(1).build().expect("it builds");
+    let report = runtime.block_on(async {
+        let mut service = Graceful::new(ms(1000));
+        let stop = service.token().clone();
+        service.spawn("polite", async move { stop.cancelled().await });
+        let ended = service.run_until(windlass::signal::terminate());
+        let ended = spawn(ended);
+        // Once the handler stands; the first poll installs it.
+        sleep(ms(50)).await;
+        let sent = std::process::Command::new("kill")
+            .args(["-TERM", &std::process::id().to_string()])
+            .status();
+        assert!(sent.expect("kill runs").success());
+        ended.await.expect("it ends")
+    });
+    assert_eq!(report.stopped, ["polite"]);
+}
+
+windlass::task_local! {
+    static NUMBER: u32;
+}
+
+#[windlass::test(simulated, seeds = 10)]
+async fn task_locals_belong_to_their_task() {
+    let tasks: Vec<_> = (0..10)
+        .map(|number| {
+            spawn(NUMBER.scope(number, async move {
+                for _ in 0..5 {
+                    assert_eq!(NUMBER.get(), number);
+                    let inner = NUMBER.scope(number + 100, async {
+                        yield_now().await;
+                        NUMBER.get()
+                    });
+                    assert_eq!(inner.await, number + 100);
+                    yield_now().await;
+                }
+            }))
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert!(NUMBER.try_with(|_| ()).is_err());
+}
