@@ -140,11 +140,12 @@ impl Select {
         let start = if self.biased {
             quote!(0)
         } else {
-            quote!(::windlass::__private::start(#count))
+            quote!(::windlass::__private::start(__COUNT))
         };
         quote! {{
             #[allow(non_camel_case_types, dead_code)]
             enum __Won<#(#types),*> { #(#variants(#types),)* Nobody }
+            const __COUNT: usize = #count;
             let __won = {
                 let mut __enabled = [#(#conditions),*];
                 #(let mut #futures =
@@ -152,8 +153,8 @@ impl Select {
                 ::core::future::poll_fn(|__cx| {
                     let __start: usize = #start;
                     let mut __waiting = false;
-                    for __step in 0..#count {
-                        match (__start + __step) % #count {
+                    for __step in 0..__COUNT {
+                        match (__start + __step) % __COUNT {
                             #(#indices if __enabled[#indices] => {
                                 match ::core::future::Future::poll(#futures.as_mut(), __cx) {
                                     ::core::task::Poll::Pending => __waiting = true,
