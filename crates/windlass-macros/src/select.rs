@@ -154,7 +154,7 @@ impl Select {
                     let __start: usize = #start;
                     let mut __waiting = false;
                     for __step in 0..__COUNT {
-                        match (__start + __step) % __COUNT {
+                        match ::windlass::__private::wrap(__start + __step, __COUNT) {
                             #(#indices if __enabled[#indices] => {
                                 match ::core::future::Future::poll(#futures.as_mut(), __cx) {
                                     ::core::task::Poll::Pending => __waiting = true,

@@ -42,6 +42,11 @@ pub mod __private {
         (windlass_core::sync::random() % branches as u64) as usize
     }
 
+    /// The branch at a place of the round.
+    pub fn wrap(place: usize, branches: usize) -> usize {
+        place % branches
+    }
+
     /// What a simulated test may return.
     pub trait Outcome {
         /// Panics if it is a failure.
