@@ -44,6 +44,7 @@ pub(crate) enum Error {
     NoExecutable { target: String },
     /// A test binary with nothing in it.
     NoModels {
+        package: &'static str,
         target: &'static str,
         cfg: &'static str,
     },
@@ -128,9 +129,13 @@ impl fmt::Display for Error {
                 f,
                 "cargo built no executable called `{target}`; does a target of that name exist?"
             ),
-            Error::NoModels { target, cfg } => write!(
+            Error::NoModels {
+                package,
+                target,
+                cfg,
+            } => write!(
                 f,
-                "the test target `{target}` holds no test under `--cfg {cfg}`; it checks nothing"
+                "the test target `{target}` of {package} holds no test under `--cfg {cfg}`; it checks nothing"
             ),
             Error::Unknown { kind, name, known } => {
                 write!(

@@ -1,4 +1,4 @@
-//! `cargo xtask loom [MODEL]`: the loom models of windlass-core.
+//! `cargo xtask loom [MODEL]`: the loom models of all crates that have some.
 
 use crate::error::Error;
 use crate::models::{self, LOOM};

@@ -24,10 +24,10 @@ use workspace::Workspace;
 const USAGE: &str = "\
 Usage: cargo xtask <command> [arguments]
 
-  tidy                     layers, links, leftovers, unsafe code, ARCHITECTURE.md
+  tidy                     layers, links, leftovers, unsafe code, ARCHITECTURE.md, weaken.list
   contract                 every numbered behaviour of docs/contracts/ has a test
   test [--only A,B]        everything CI runs; --list prints the steps
-  loom [MODEL]             the loom models of windlass-core, a process each
+  loom [MODEL]             the loom models of all crates, a process each
   shuttle [TEST]           the shuttle runs of windlass-core, a process each
   weaken [NAME]            breaks each line of xtask/weaken.list in a copy; its loom model must fail
   bench [ARGUMENTS]        measures us and our peers, writes the tables; `bench --help` says more

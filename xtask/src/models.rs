@@ -31,16 +31,27 @@ pub(crate) struct Checker {
     /// The test target, which is also the name of its directory below `target`.
     pub(crate) test: &'static str,
     pub(crate) cfg: &'static str,
+    /// The packages that have models for it.
+    pub(crate) packages: &'static [&'static str],
 }
 
 pub(crate) const LOOM: Checker = Checker {
     test: "loom",
     cfg: "windlass_loom",
+    packages: &["windlass-core", "windlass-runtime"],
 };
 pub(crate) const SHUTTLE: Checker = Checker {
     test: "shuttle",
     cfg: "windlass_shuttle",
+    packages: &["windlass-core"],
 };
+
+/// One test of a checker, and the binary that holds it.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) name: String,
+    pub(crate) binary: PathBuf,
+}
 
 /// One test of a checker's binary, after its run.
 #[derive(Debug)]
@@ -50,16 +61,28 @@ pub(crate) struct Run {
 }
 
 impl Checker {
-    /// Builds the models of windlass-core as they are in the checkout.
-    pub(crate) fn build(self, workspace: &Workspace) -> Result<PathBuf, Error> {
+    /// Builds the models as they are in the checkout, and lists them.
+    pub(crate) fn build(self, workspace: &Workspace) -> Result<Vec<Model>, Error> {
         self.build_in(&workspace.root, &workspace.target.join(self.test))
     }
 
-    /// Builds the models of the copy of the workspace at `root`.
-    pub(crate) fn build_in(self, root: &Path, target: &Path) -> Result<PathBuf, Error> {
+    /// Builds the models of the copy of the workspace at `root`, and lists them.
+    pub(crate) fn build_in(self, root: &Path, target: &Path) -> Result<Vec<Model>, Error> {
+        let mut models = Vec::new();
+        for package in self.packages {
+            let binary = self.build_package(package, root, target)?;
+            for name in self.list(package, &binary)? {
+                let binary = binary.clone();
+                models.push(Model { name, binary });
+            }
+        }
+        Ok(models)
+    }
+
+    fn build_package(self, package: &str, root: &Path, target: &Path) -> Result<PathBuf, Error> {
         let mut cargo = workspace::cargo_in(root);
         cargo
-            .args(["test", "--release", "--package", "windlass-core"])
+            .args(["test", "--release", "--package", package])
             .args(["--test", self.test, "--no-run", "--target-dir"])
             .arg(target)
             .env("RUSTFLAGS", self.flags())
@@ -74,12 +97,13 @@ impl Checker {
     }
 
     /// The names of the models in the binary. None at all is an error: an empty check is no check.
-    pub(crate) fn list(self, binary: &Path) -> Result<Vec<String>, Error> {
+    fn list(self, package: &'static str, binary: &Path) -> Result<Vec<String>, Error> {
         let listing =
             process::stdout_of(Command::new(binary).args(["--list", "--format", "terse"]))?;
         let models = parse_list(&listing);
         if models.is_empty() {
             return Err(Error::NoModels {
+                package,
                 target: self.test,
                 cfg: self.cfg,
             });
@@ -88,21 +112,21 @@ impl Checker {
     }
 
     /// Runs one model to its end or its limit.
-    pub(crate) fn run_one(self, binary: &Path, model: &str) -> Result<Run, Error> {
-        let mut command = Command::new(binary);
-        command.args(["--exact", model, "--nocapture", "--test-threads", "1"]);
+    pub(crate) fn run_one(self, model: &Model) -> Result<Run, Error> {
+        let mut command = Command::new(&model.binary);
+        command.args(["--exact", &model.name, "--nocapture", "--test-threads", "1"]);
         if env::var_os(LOOM_PREEMPTIONS.0).is_none() {
             command.env(LOOM_PREEMPTIONS.0, LOOM_PREEMPTIONS.1);
         }
         let ended = process::limited(&mut command, LIMIT)?;
         Ok(Run {
-            model: model.to_owned(),
+            model: model.name.clone(),
             ended,
         })
     }
 
     /// Runs models, a few at a time, and prints a line for each and the output of those that fail.
-    pub(crate) fn run_all(self, binary: &Path, models: &[String]) -> Result<Vec<Run>, Error> {
+    pub(crate) fn run_all(self, models: &[Model]) -> Result<Vec<Run>, Error> {
         let waiting = Mutex::new(models.iter().collect::<VecDeque<_>>());
         let next = || {
             waiting
@@ -110,11 +134,11 @@ impl Checker {
                 .unwrap_or_else(PoisonError::into_inner)
                 .pop_front()
         };
-        let width = models.iter().map(String::len).max().unwrap_or(0);
+        let width = models.iter().map(|m| m.name.len()).max().unwrap_or(0);
         let work = || -> Result<Vec<Run>, Error> {
             let mut runs = Vec::new();
             while let Some(model) = next() {
-                let run = self.run_one(binary, model)?;
+                let run = self.run_one(model)?;
                 run.print(width);
                 runs.push(run);
             }
@@ -135,16 +159,11 @@ impl Checker {
 
     /// The whole step: build, run all models or those that `wanted` names, fail if any did.
     pub(crate) fn check(self, workspace: &Workspace, wanted: Option<&str>) -> Result<(), Error> {
-        let binary = self.build(workspace)?;
-        let mut models = self.list(&binary)?;
+        let mut models = self.build(workspace)?;
         if let Some(name) = wanted {
-            models = select(&models, name).ok_or_else(|| Error::Unknown {
-                kind: "model",
-                name: name.to_owned(),
-                known: models,
-            })?;
+            models = select(&models, name).ok_or_else(|| unknown(&models, name))?;
         }
-        let runs = self.run_all(&binary, &models)?;
+        let runs = self.run_all(&models)?;
         let failed: Vec<&Run> = runs
             .iter()
             .filter(|run| run.ended.how != How::Passed)
@@ -208,15 +227,24 @@ pub(crate) fn one_name<'a>(
 }
 
 /// The models that a name means: the exact one, the one that ends in it, or else all that contain it.
-pub(crate) fn select(models: &[String], name: &str) -> Option<Vec<String>> {
+pub(crate) fn select(models: &[Model], name: &str) -> Option<Vec<Model>> {
     let path_end = format!("::{name}");
-    let by = |test: &dyn Fn(&String) -> bool| {
-        let found: Vec<String> = models.iter().filter(|model| test(model)).cloned().collect();
+    let by = |test: &dyn Fn(&str) -> bool| {
+        let found: Vec<Model> = models.iter().filter(|m| test(&m.name)).cloned().collect();
         (!found.is_empty()).then_some(found)
     };
     by(&|model| model == name)
         .or_else(|| by(&|model| model.ends_with(&path_end)))
         .or_else(|| by(&|model| model.contains(name)))
+}
+
+/// There is no such model; says which there are.
+pub(crate) fn unknown(models: &[Model], name: &str) -> Error {
+    Error::Unknown {
+        kind: "model",
+        name: name.to_owned(),
+        known: models.iter().map(|model| model.name.clone()).collect(),
+    }
 }
 
 /// The names in the answer to `--list --format terse`.
@@ -243,11 +271,15 @@ mod tests {
 
     #[test]
     fn a_name_means_the_nearest_match() {
-        let models = ["ring", "steal::ring", "ring_wraps", "park"].map(String::from);
-        assert_eq!(select(&models, "ring").unwrap(), ["ring"]);
-        assert_eq!(select(&models[1..], "ring").unwrap(), ["steal::ring"]);
-        assert_eq!(select(&models[2..], "ring").unwrap(), ["ring_wraps"]);
-        assert_eq!(select(&models, "join"), None);
+        let models = ["ring", "steal::ring", "ring_wraps", "park"].map(|name| Model {
+            name: name.to_owned(),
+            binary: PathBuf::new(),
+        });
+        let first = |models, name| select(models, name).map(|found| found[0].name.clone());
+        assert_eq!(first(&models, "ring").unwrap(), "ring");
+        assert_eq!(first(&models[1..], "ring").unwrap(), "steal::ring");
+        assert_eq!(first(&models[2..], "ring").unwrap(), "ring_wraps");
+        assert_eq!(first(&models, "join"), None);
     }
 
     #[test]

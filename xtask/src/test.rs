@@ -63,7 +63,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "tidy",
-        about: "layers, links, leftovers, unsafe code",
+        about: "layers, links, leftovers, unsafe code, weaken.list",
         run: |workspace| tidy::check(workspace).map(|()| Done::Passed),
     },
     Step {

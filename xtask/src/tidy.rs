@@ -9,6 +9,7 @@ use std::fmt;
 
 use crate::error::Error;
 use crate::text;
+use crate::weaken::{self, ListError};
 use crate::workspace::Workspace;
 
 /// Lines of Rust past which a file is worth splitting.
@@ -49,6 +50,8 @@ enum Problem {
     Unsafe { file: String, line: usize },
     /// A crate root that does not forbid unsafe code.
     NotForbidden { file: String },
+    /// A weakening that no longer fits the code.
+    Weakening(ListError),
 }
 
 impl fmt::Display for Problem {
@@ -99,6 +102,7 @@ impl fmt::Display for Problem {
             Problem::NotForbidden { file } => {
                 write!(f, "{file}: this crate root needs #![forbid(unsafe_code)]")
             }
+            Problem::Weakening(error) => error.fmt(f),
         }
     }
 }
@@ -134,6 +138,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     {
         problems.extend(unsafe_code::check_root(root, &workspace.read(root)?));
     }
+
+    let weakenings = weaken::check_list(workspace)?;
+    problems.extend(weakenings.into_iter().map(Problem::Weakening));
 
     for problem in &problems {
         println!("{problem}");

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::models::{self, LOOM};
+use crate::models::{self, LOOM, Model};
 use crate::process::How;
 use crate::text;
 use crate::workspace::Workspace;
@@ -102,6 +102,22 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(),
     })
 }
 
+/// What is wrong with the entries as such: their files exist, and hold what is to be replaced.
+pub(crate) fn check_list(workspace: &Workspace) -> Result<Vec<ListError>, Error> {
+    let mut wrong = Vec::new();
+    for entry in parse(&workspace.read(LIST)?)? {
+        let applied = match workspace.read(&entry.file) {
+            Ok(text) => apply(&entry, &text).map(drop),
+            Err(_) => Err(ListError::NoFile {
+                name: entry.name,
+                file: entry.file,
+            }),
+        };
+        wrong.extend(applied.err());
+    }
+    Ok(wrong)
+}
+
 /// The copy of the workspace that is weakened.
 struct Scratch {
     root: PathBuf,
@@ -172,27 +188,22 @@ impl Scratch {
 
     /// Every model passes before anything is weakened. Also puts the full names into the entries.
     fn all_pass_unweakened(&self, entries: &mut [Entry]) -> Result<(), Error> {
-        let binary = LOOM.build_in(&self.root, &self.target)?;
-        let known = LOOM.list(&binary)?;
-        let mut needed = Vec::new();
+        let known = LOOM.build_in(&self.root, &self.target)?;
+        let mut needed: Vec<Model> = Vec::new();
         for model in entries.iter_mut().flat_map(|entry| &mut entry.models) {
-            match models::select(&known, model).as_deref() {
-                Some([one]) => *model = one.clone(),
-                _ => {
-                    let name = model.clone();
-                    return Err(Error::Unknown {
-                        kind: "model",
-                        name,
-                        known,
-                    });
-                }
-            }
-            if !needed.contains(model) {
-                needed.push(model.clone());
+            let Some([one]) = models::select(&known, model)
+                .map(<[Model; 1]>::try_from)
+                .and_then(Result::ok)
+            else {
+                return Err(models::unknown(&known, model));
+            };
+            model.clone_from(&one.name);
+            if needed.iter().all(|needed| needed.name != one.name) {
+                needed.push(one);
             }
         }
         println!("unweakened:");
-        let runs = LOOM.run_all(&binary, &needed)?;
+        let runs = LOOM.run_all(&needed)?;
         let failed = runs
             .iter()
             .filter(|run| run.ended.how != How::Passed)
@@ -221,7 +232,7 @@ impl Scratch {
     }
 
     fn run_weakened(&self, entry: &Entry) -> Result<Vec<(String, f64, Outcome)>, Error> {
-        let binary = LOOM
+        let known = LOOM
             .build_in(&self.root, &self.target)
             .map_err(|error| match error {
                 Error::Failed { .. } => ListError::DoesNotCompile {
@@ -231,8 +242,8 @@ impl Scratch {
                 other => other,
             })?;
         let mut outcomes = Vec::new();
-        for model in &entry.models {
-            let run = LOOM.run_one(&binary, model)?;
+        for model in known.iter().filter(|m| entry.models.contains(&m.name)) {
+            let run = LOOM.run_one(model)?;
             let outcome = match run.ended.how {
                 How::Failed(_) => Outcome::Caught,
                 How::Passed => Outcome::NotCaught,

@@ -1,33 +1,47 @@
-//! The runtime on the engine: builder, handles, blocking pool, cancellation, groups, diagnostics.
+//! The runtime on the engine: builder, handles, time, driver, locks, channels, cancellation, groups,
+//! simulator, diagnostics.
 //!
-//! Applications use the `windlass` crate, which re-exports all of this.
+//! Applications use the `windlass` crate, which re-exports all of this. The model checkers build
+//! the locks, the channels and the timers only: the rest starts real threads.
 
-mod blocking;
-mod builder;
-mod cancel;
-mod concurrent;
-mod diagnose;
-mod driver;
-mod graceful;
-mod group;
-mod handle;
-pub mod net;
-mod os;
-mod place;
-mod runtime;
-pub mod signal;
-pub mod simulator;
-pub mod task;
-mod task_local;
+pub mod channel;
+pub mod sync;
 pub mod time;
 
-pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
-pub use builder::{BuildError, Builder, Spin};
-pub use cancel::{CancellationToken, Cancelled, DropGuard};
-pub use concurrent::{join_all, race};
-pub use diagnose::RuntimeSnapshot;
-pub use graceful::{Graceful, GracefulReport};
-pub use group::{ChildError, GroupClosed, SupervisorGroup, TaskGroup};
-pub use handle::{EnterGuard, Handle, NoRuntime, TrySpawnError, spawn, spawn_blocking};
-pub use runtime::{Runtime, ShutdownReport};
-pub use task_local::{NotInScope, Scoped, TaskLocal};
+/// What the model checkers leave out.
+macro_rules! outside_of_models {
+    ($($item:item)*) => { $(#[cfg(not(any(windlass_loom, windlass_shuttle)))] $item)* };
+}
+
+outside_of_models! {
+    mod blocking;
+    mod builder;
+    mod cancel;
+    mod concurrent;
+    mod diagnose;
+    mod driver;
+    mod graceful;
+    mod group;
+    mod handle;
+    mod limit;
+    pub mod net;
+    mod os;
+    mod place;
+    mod runtime;
+    pub mod signal;
+    pub mod simulator;
+    pub mod task;
+    mod task_local;
+
+    pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
+    pub use builder::{BuildError, Builder, Spin};
+    pub use cancel::{CancellationToken, Cancelled, DropGuard};
+    pub use concurrent::{join_all, race};
+    pub use diagnose::RuntimeSnapshot;
+    pub use graceful::{Graceful, GracefulReport};
+    pub use group::{ChildError, GroupClosed, SupervisorGroup, TaskGroup};
+    pub use handle::{EnterGuard, Handle, NoRuntime, TrySpawnError, spawn, spawn_blocking};
+    pub use limit::Limit;
+    pub use runtime::{Runtime, ShutdownReport};
+    pub use task_local::{NotInScope, Scoped, TaskLocal};
+}

@@ -1,7 +1,7 @@
 //! The shim over loom.
 
 pub use loom::cell::UnsafeCell;
-pub use loom::sync::MutexGuard;
+pub use loom::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use loom::thread_local;
 pub use std::sync::Arc;
 
@@ -71,6 +71,36 @@ impl<T> Mutex<T> {
 impl<T: Default> Default for Mutex<T> {
     fn default() -> Self {
         Mutex::new(T::default())
+    }
+}
+
+/// A modelled lock for many readers or one writer.
+#[derive(Debug)]
+pub struct RwLock<T>(loom::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// Makes a lock around `value`.
+    pub fn new(value: T) -> Self {
+        RwLock(loom::sync::RwLock::new(value))
+    }
+
+    /// Waits until nobody writes.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0
+            .read()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits until nobody reads or writes.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0
+            .write()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Reads if nobody writes.
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.0.try_read().ok()
     }
 }
 

@@ -19,7 +19,10 @@ mod imp;
 #[path = "native.rs"]
 mod imp;
 
-pub use imp::{Arc, Condvar, Mutex, MutexGuard, UnsafeCell, atomic, hint, thread};
+pub use imp::{
+    Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, UnsafeCell, atomic,
+    hint, thread,
+};
 pub use parker::{Parker, Wakeup};
 pub use rng::{XorShift, entropy};
 pub use world::{World, random, with_world};

@@ -5,7 +5,7 @@
     reason = "this is the shim"
 )]
 
-pub use std::sync::{Arc, MutexGuard};
+pub use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use std::time::Duration;
 
@@ -101,7 +101,9 @@ pub mod atomic {
         AtomicUsize, usize);
     atomic!(/// A pointer.
         AtomicPtr<T>, *mut T);
-    arithmetic!(AtomicU8, u8, fetch_add, fetch_sub, fetch_max);
+    arithmetic!(
+        AtomicU8, u8, fetch_add, fetch_sub, fetch_and, fetch_or, fetch_max
+    );
     arithmetic!(AtomicU32, u32, fetch_add, fetch_sub);
     arithmetic!(
         AtomicU64, u64, fetch_add, fetch_sub, fetch_and, fetch_or, fetch_max
@@ -182,6 +184,41 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A lock for many readers or one writer, without poisoning. Its owner's data is consistent at every
+/// point that can unwind, or is a user's value that the user left so.
+#[derive(Debug, Default)]
+pub struct RwLock<T>(std::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// Makes a lock around `value`.
+    pub const fn new(value: T) -> Self {
+        RwLock(std::sync::RwLock::new(value))
+    }
+
+    /// Waits until nobody writes.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0
+            .read()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits until nobody reads or writes.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0
+            .write()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Reads if nobody writes; never blocks.
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        match self.0.try_read() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
 /// A condition variable for [`Mutex`].
 #[derive(Debug, Default)]
 pub struct Condvar(std::sync::Condvar);
@@ -228,7 +265,7 @@ impl Condvar {
 /// A cell whose accesses loom can check; here it is the plain one.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
     /// Wraps `value`.
@@ -236,6 +273,13 @@ impl<T> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
     /// Gives shared access; the caller upholds the access protocol of the owner.
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {

@@ -1,6 +1,6 @@
 //! The shim over shuttle.
 
-pub use shuttle::sync::MutexGuard;
+pub use shuttle::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use shuttle::thread_local;
 pub use std::sync::Arc;
 
@@ -62,6 +62,36 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A lock for many readers or one writer whose order shuttle decides.
+#[derive(Debug)]
+pub struct RwLock<T>(shuttle::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// Makes a lock around `value`.
+    pub const fn new(value: T) -> Self {
+        RwLock(shuttle::sync::RwLock::new(value))
+    }
+
+    /// Waits until nobody writes.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0
+            .read()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits until nobody reads or writes.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0
+            .write()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Reads if nobody writes.
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.0.try_read().ok()
+    }
+}
+
 /// A condition variable whose order shuttle decides.
 #[derive(Debug, Default)]
 pub struct Condvar(shuttle::sync::Condvar);
@@ -101,7 +131,7 @@ impl Condvar {
 
 /// A cell with the interface of loom's.
 #[derive(Debug)]
-pub struct UnsafeCell<T>(#[allow(clippy::disallowed_types)] std::cell::UnsafeCell<T>);
+pub struct UnsafeCell<T: ?Sized>(#[allow(clippy::disallowed_types)] std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
     /// Wraps `value`.
@@ -110,6 +140,13 @@ impl<T> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
     /// Gives shared access; the caller upholds the access protocol of the owner.
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())

@@ -31,14 +31,10 @@ mod sleep;
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 mod timeout;
 
-#[cfg(not(windlass_loom))]
+#[cfg(windlass_loom)]
+pub mod model;
 pub(crate) mod timers;
-#[cfg(windlass_loom)]
-pub mod timers;
-#[cfg(not(windlass_loom))]
 mod wheel;
-#[cfg(windlass_loom)]
-pub mod wheel;
 
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 pub(crate) use self::deadline::inherit_deadline;

@@ -8,6 +8,7 @@
 mod blocking;
 mod build;
 mod cancel;
+mod channel;
 mod fairness;
 mod groups;
 mod join;
@@ -20,5 +21,6 @@ mod shutdown;
 mod simulator;
 mod structured;
 mod support;
+mod sync;
 mod time;
 mod wakeups;

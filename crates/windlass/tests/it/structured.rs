@@ -295,3 +295,233 @@ async fn task_locals_belong_to_their_task() {
     }
     assert!(NUMBER.try_with(|_| ()).is_err());
 }
+
+/// What one select over three channels came to.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+enum Outcome {
+    Value(u32),
+    Closed,
+    Cancelled,
+    TimedOut,
+}
+
+#[windlass::test(simulated, seeds = 300)]
+async fn d6_a_select_racing_a_close_has_one_outcome_and_losers_consume_nothing() {
+    use windlass::channel::mpmc;
+    let channels: Vec<_> = (0..3).map(|_| mpmc::buffered::<u32>(4)).collect();
+    let token = CancellationToken::new();
+    let receivers: Vec<_> = channels
+        .iter()
+        .map(|(_, receiver)| receiver.clone())
+        .collect();
+    let stop = token.clone();
+    let selecting = spawn(async move {
+        let [a, b, c] = [&receivers[0], &receivers[1], &receivers[2]];
+        select! {
+            received = a.recv() => received.map_or(Outcome::Closed, Outcome::Value),
+            received = b.recv() => received.map_or(Outcome::Closed, Outcome::Value),
+            received = c.recv() => received.map_or(Outcome::Closed, Outcome::Value),
+            () = stop.cancelled() => Outcome::Cancelled,
+            () = sleep(ms(5)) => Outcome::TimedOut,
+        }
+    });
+    // All of it at the same virtual moment, in an order that the seed chooses.
+    let mut sent = 0;
+    let racers: Vec<_> = channels
+        .iter()
+        .enumerate()
+        .map(|(index, (sender, _))| {
+            let (sender, token) = (sender.clone(), token.clone());
+            sent += usize::from(index != 1);
+            spawn(async move {
+                sleep(ms(5)).await;
+                match index {
+                    1 => {
+                        sender.close();
+                    }
+                    _ => sender.send(index as u32).await.expect("it is open"),
+                }
+                if index == 2 {
+                    token.cancel();
+                }
+            })
+        })
+        .collect();
+    for racer in racers {
+        racer.await.unwrap();
+    }
+    let outcome = selecting.await.unwrap();
+    let left: usize = channels.iter().map(|(_, receiver)| receiver.len()).sum();
+    let consumed = usize::from(matches!(outcome, Outcome::Value(_)));
+    assert_eq!(left + consumed, sent, "{outcome:?} and {left} left");
+}
+
+#[test]
+fn d6_every_outcome_comes_up_under_some_seed() {
+    let outcome = |seed| {
+        Runtime::simulated(seed).block_on(async {
+            let (sender, receiver) = windlass::channel::mpmc::rendezvous::<u32>();
+            let token = CancellationToken::new();
+            let (stop, closing) = (token.clone(), sender.clone());
+            let tasks = [
+                spawn(async move {
+                    sleep(ms(5)).await;
+                    let _ = sender.send(1).await;
+                }),
+                spawn(async move {
+                    sleep(ms(5)).await;
+                    closing.close();
+                }),
+                spawn(async move {
+                    sleep(ms(5)).await;
+                    stop.cancel();
+                }),
+            ];
+            let outcome = select! {
+                received = receiver.recv() => received.map_or(Outcome::Closed, Outcome::Value),
+                () = token.cancelled() => Outcome::Cancelled,
+                () = sleep(ms(5)) => Outcome::TimedOut,
+            };
+            receiver.close();
+            for task in tasks {
+                task.await.unwrap();
+            }
+            outcome
+        })
+    };
+    let seen: Vec<_> = (0..500).map(outcome).collect();
+    for wanted in [
+        Outcome::Value(1),
+        Outcome::Closed,
+        Outcome::Cancelled,
+        Outcome::TimedOut,
+    ] {
+        assert!(seen.contains(&wanted), "{wanted:?} never came up");
+    }
+}
+
+#[test]
+fn d6_a_select_on_real_workers_loses_nothing() {
+    let runtime = Runtime::builder().workers(2).build().expect("it builds");
+    runtime.block_on(async {
+        for round in 0..500u32 {
+            let (sender, receiver) = windlass::channel::mpmc::buffered::<u32>(1);
+            let token = CancellationToken::new();
+            let (stop, receiving) = (token.clone(), receiver.clone());
+            let selecting = spawn(async move {
+                select! {
+                    received = receiving.recv() => received.ok(),
+                    () = stop.cancelled() => None,
+                }
+            });
+            let sending = spawn(async move { sender.send(round).await });
+            let cancelling = spawn(async move { token.cancel() });
+            sending.await.unwrap().expect("the receiver is there");
+            cancelling.await.unwrap();
+            match selecting.await.unwrap() {
+                Some(value) => assert_eq!((value, receiver.len()), (round, 0)),
+                None => assert_eq!(receiver.try_recv(), Ok(round), "the loser consumed it"),
+            }
+        }
+    });
+}
+
+#[windlass::test(simulated, seeds = 50)]
+async fn d4_selectors_are_told_of_a_close_exactly_once() {
+    use windlass::channel::mpmc;
+    for waiters in [1, 4, 5, 100] {
+        let (sender, receiver) = mpmc::buffered::<usize>(2);
+        let (other, quiet) = mpmc::buffered::<usize>(2);
+        let told = Arc::new(AtomicUsize::new(0));
+        let tasks: Vec<_> = (0..waiters)
+            .map(|_| {
+                let (receiver, quiet, told) = (receiver.clone(), quiet.clone(), told.clone());
+                spawn(async move {
+                    select! {
+                        closed = receiver.recv() => assert!(closed.is_err()),
+                        _ = quiet.recv() => unreachable!("nothing is sent there"),
+                    }
+                    told.fetch_add(1, Ordering::SeqCst);
+                })
+            })
+            .collect();
+        sleep(ms(1)).await;
+        sender.close();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(told.load(Ordering::SeqCst), waiters);
+        assert!(
+            format!("{quiet:?}").contains("waiting_receivers: 0"),
+            "{quiet:?}"
+        );
+        drop(other);
+    }
+}
+
+#[windlass::test(simulated, seeds = 30)]
+async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
+    use windlass::channel::mpmc::{self, RecvWithinError, SendWithinError};
+    let (sender, receiver) = mpmc::rendezvous::<u32>();
+    // Nobody there: both give up in time, and the value comes back.
+    let began = Instant::now();
+    assert_eq!(
+        sender.send_within(1, ms(5)).await,
+        Err(SendWithinError::TimedOut(1))
+    );
+    assert_eq!(
+        receiver.recv_within(ms(5)).await,
+        Err(RecvWithinError::TimedOut)
+    );
+    assert_eq!(began.elapsed(), ms(10));
+    // Both limited: they meet.
+    let receiving = {
+        let receiver = receiver.clone();
+        spawn(async move { receiver.recv_within(ms(50)).await })
+    };
+    assert_eq!(sender.send_within(2, ms(50)).await, Ok(()));
+    assert_eq!(receiving.await.unwrap(), Ok(2));
+    // A limited receive against an unlimited send, and the other way round.
+    let sending = {
+        let sender = sender.clone();
+        spawn(async move { sender.send(3).await })
+    };
+    assert_eq!(receiver.recv_within(ms(50)).await, Ok(3));
+    sending.await.unwrap().unwrap();
+    let receiving = {
+        let receiver = receiver.clone();
+        spawn(async move { receiver.recv().await })
+    };
+    assert_eq!(sender.send_within(4, ms(50)).await, Ok(()));
+    assert_eq!(receiving.await.unwrap(), Ok(4));
+    // Cancellation beats the deadline when both are due.
+    let token = CancellationToken::new();
+    let cancelling = {
+        let token = token.clone();
+        spawn(async move {
+            sleep(ms(5)).await;
+            token.cancel();
+        })
+    };
+    let limit = windlass::Limit::after(ms(5)).or_cancelled(&token);
+    let cut = receiver.recv_within(limit).await;
+    assert!(matches!(
+        cut,
+        Err(RecvWithinError::Cancelled | RecvWithinError::TimedOut)
+    ));
+    cancelling.await.unwrap();
+    let limit = windlass::Limit::after(Duration::ZERO).or_cancelled(&token);
+    assert_eq!(
+        receiver.recv_within(limit).await,
+        Err(RecvWithinError::Cancelled)
+    );
+    sender.close();
+    assert_eq!(
+        sender.send_within(5, ms(1)).await,
+        Err(SendWithinError::Closed(5))
+    );
+    assert_eq!(
+        receiver.recv_within(ms(1)).await,
+        Err(RecvWithinError::Closed)
+    );
+}

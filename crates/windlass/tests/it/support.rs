@@ -191,6 +191,20 @@ impl Wake for CountingWaker {
     }
 }
 
+/// A waker and its count.
+pub(crate) fn counting() -> (Arc<CountingWaker>, Waker) {
+    let count = Arc::new(CountingWaker::default());
+    (count.clone(), Waker::from(count))
+}
+
+/// Polls once with this waker.
+pub(crate) fn poll_with<F: Future>(
+    future: std::pin::Pin<&mut F>,
+    waker: &Waker,
+) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(waker))
+}
+
 /// Polls once with a waker that does nothing.
 pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
@@ -215,7 +229,7 @@ impl Drop for BombInDrop {
 }
 
 /// Panics that tests cause; their reports would drown the real ones.
-const EXPECTED: [&str; 8] = [
+const EXPECTED: [&str; 10] = [
     "on purpose",
     "shields are nested",
     "block_on inside",
@@ -224,6 +238,8 @@ const EXPECTED: [&str; 8] = [
     "spawn_local outside",
     "this thread is in no runtime",
     "no blocking thread could be started",
+    "rendezvous()",
+    "MAX_PERMITS",
 ];
 
 /// Silences the reports of panics that tests cause, and no others.
