@@ -6,6 +6,7 @@ use crate::sample::Sample;
 use crate::workload::Workload;
 
 mod async_executor;
+mod channels;
 #[cfg(feature = "forte")]
 mod forte;
 mod machine;
@@ -15,6 +16,8 @@ mod smol;
 mod tokio;
 #[cfg(feature = "windlass")]
 mod windlass;
+
+pub use channels::{Broadcasts, Locks, Mpsc, Oneshots, Watches};
 
 /// The name of our own peer. It is compared with the best of the others.
 pub const OURS: &str = "windlass";
@@ -57,6 +60,11 @@ pub trait AsyncPeer: 'static {
     }
 }
 
+/// An async runtime with timers.
+pub trait TimePeer: AsyncPeer {
+    fn sleep(time: std::time::Duration) -> impl Future<Output = ()> + Send;
+}
+
 /// One measurement to make in this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
@@ -94,6 +102,57 @@ const ASYNC: &[Workload] = &[
     Workload::Memory,
 ];
 
+/// What runtimes with timers, channels and locks of their own can do besides: ours and tokio.
+const WHOLE: &[Workload] = &[
+    Workload::SpawnExternal,
+    Workload::SpawnInternal,
+    Workload::SpawnDetached,
+    Workload::YieldMany,
+    Workload::PingPongPairs,
+    Workload::PingPongOne,
+    Workload::ChainedSpawn,
+    Workload::ForkJoinTasks,
+    Workload::RemoteWake,
+    Workload::StealLatency,
+    Workload::Idle,
+    Workload::Memory,
+    Workload::TimerCancel,
+    Workload::TimerSleep,
+    Workload::TimerSleepCpu,
+    Workload::MpscBounded,
+    Workload::MpscBounded8,
+    Workload::MpscUnbounded,
+    Workload::MpscUnbounded8,
+    Workload::MutexContended,
+    Workload::Oneshot,
+    Workload::Watch,
+    Workload::Broadcast,
+];
+
+/// The same without what smol has no equivalent of.
+const SMOL: &[Workload] = &[
+    Workload::SpawnExternal,
+    Workload::SpawnInternal,
+    Workload::SpawnDetached,
+    Workload::YieldMany,
+    Workload::PingPongPairs,
+    Workload::PingPongOne,
+    Workload::ChainedSpawn,
+    Workload::ForkJoinTasks,
+    Workload::RemoteWake,
+    Workload::StealLatency,
+    Workload::Idle,
+    Workload::Memory,
+    Workload::TimerCancel,
+    Workload::TimerSleep,
+    Workload::TimerSleepCpu,
+    Workload::MpscBounded,
+    Workload::MpscBounded8,
+    Workload::MpscUnbounded,
+    Workload::MpscUnbounded8,
+    Workload::MutexContended,
+];
+
 /// All peers of this build, ours first.
 pub const ALL: &[Peer] = &[
     #[cfg(feature = "windlass")]
@@ -105,6 +164,10 @@ pub const ALL: &[Peer] = &[
     forte::PEER,
     may::PEER,
     rayon::PEER,
+    channels::flume::PEER,
+    channels::async_channel::PEER,
+    channels::kanal::PEER,
+    channels::crossfire::PEER,
     machine::PEER,
 ];
 
@@ -131,6 +194,51 @@ fn run_async<P: AsyncPeer>(job: Job) -> Sample {
         Workload::StealLatency => steal::tasks::<P>(size),
         Workload::Idle => idle::tasks::<P>(size),
         Workload::Memory => memory::tasks::<P>(size),
+        other => cannot(other),
+    }
+}
+
+/// Measures timers.
+fn run_time<P: TimePeer>(job: Job) -> Option<Sample> {
+    use crate::workloads::timers;
+    Some(match job.workload {
+        Workload::TimerCancel => timers::cancel::<P>(job.size),
+        Workload::TimerSleep => timers::sleep::<P>(job.size),
+        Workload::TimerSleepCpu => timers::sleep_cpu::<P>(job.size),
+        _ => return None,
+    })
+}
+
+/// Measures channels from many to one.
+fn run_mpsc<C: Mpsc>(job: Job) -> Option<Sample> {
+    use crate::workloads::channels;
+    Some(match job.workload {
+        Workload::MpscBounded => channels::bounded::<C>(4, job.size),
+        Workload::MpscBounded8 => channels::bounded::<C>(8, job.size),
+        Workload::MpscUnbounded => channels::unbounded::<C>(4, job.size),
+        Workload::MpscUnbounded8 => channels::unbounded::<C>(8, job.size),
+        _ => return None,
+    })
+}
+
+/// Measures a runtime with everything.
+fn run_whole<P>(job: Job) -> Sample
+where
+    P: TimePeer + Mpsc + Oneshots + Watches + Broadcasts + Locks,
+{
+    use crate::workloads::{channels, locks};
+    if ASYNC.contains(&job.workload) {
+        return run_async::<P>(job);
+    }
+    P::start(job.workers);
+    if let Some(sample) = run_time::<P>(job).or_else(|| run_mpsc::<P>(job)) {
+        return sample;
+    }
+    match job.workload {
+        Workload::MutexContended => locks::contended::<P>(job.size),
+        Workload::Oneshot => channels::oneshot::<P>(job.size),
+        Workload::Watch => channels::watch::<P>(job.size),
+        Workload::Broadcast => channels::broadcast::<P>(job.size),
         other => cannot(other),
     }
 }

@@ -1,20 +1,39 @@
 //! smol's `Executor`, run by threads that wait in smol's reactor, as in its documentation.
 
+use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use smol::{Executor, Task, future};
 
-use super::{ASYNC, AsyncPeer, Peer, run_async};
+use super::{
+    ASYNC, AsyncPeer, Job, Locks, Mpsc, Peer, SMOL, TimePeer, cannot, run_async, run_mpsc, run_time,
+};
+use crate::sample::Sample;
+use crate::workload::Workload;
 
 pub const PEER: Peer = Peer {
     name: "smol",
-    workloads: ASYNC,
-    run: run_async::<Smol>,
+    workloads: SMOL,
+    run,
 };
 
 static EXECUTOR: Executor<'static> = Executor::new();
 
 struct Smol;
+
+fn run(job: Job) -> Sample {
+    if ASYNC.contains(&job.workload) {
+        return run_async::<Smol>(job);
+    }
+    Smol::start(job.workers);
+    if job.workload == Workload::MutexContended {
+        return crate::workloads::locks::contended::<Smol>(job.size);
+    }
+    run_time::<Smol>(job)
+        .or_else(|| run_mpsc::<Smol>(job))
+        .unwrap_or_else(|| cannot(job.workload))
+}
 
 impl AsyncPeer for Smol {
     type Join<T: Send + 'static> = Task<T>;
@@ -46,5 +65,52 @@ impl AsyncPeer for Smol {
 
     fn yield_now() -> impl Future<Output = ()> + Send {
         future::yield_now()
+    }
+}
+
+impl TimePeer for Smol {
+    async fn sleep(time: Duration) {
+        smol::Timer::after(time).await;
+    }
+}
+
+impl Mpsc for Smol {
+    type Runtime = Smol;
+    type Sender = smol::channel::Sender<u64>;
+    type Receiver = smol::channel::Receiver<u64>;
+    type UnboundedSender = smol::channel::Sender<u64>;
+    type UnboundedReceiver = smol::channel::Receiver<u64>;
+
+    fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver) {
+        smol::channel::bounded(capacity)
+    }
+    async fn send(sender: &Self::Sender, value: u64) {
+        sender.send(value).await.expect("it is open");
+    }
+    async fn receive(receiver: &mut Self::Receiver) -> Option<u64> {
+        receiver.recv().await.ok()
+    }
+    fn unbounded() -> (Self::UnboundedSender, Self::UnboundedReceiver) {
+        smol::channel::unbounded()
+    }
+    fn send_unbounded(sender: &Self::UnboundedSender, value: u64) {
+        sender.try_send(value).expect("it is open");
+    }
+    async fn receive_unbounded(receiver: &mut Self::UnboundedReceiver) -> Option<u64> {
+        receiver.recv().await.ok()
+    }
+}
+
+impl Locks for Smol {
+    type Runtime = Smol;
+    type Lock = smol::lock::Mutex<u64>;
+    fn new() -> Self::Lock {
+        smol::lock::Mutex::new(0)
+    }
+    async fn add_one(lock: &Arc<Self::Lock>) {
+        *lock.lock().await += 1;
+    }
+    async fn count(lock: &Arc<Self::Lock>) -> u64 {
+        *lock.lock().await
     }
 }

@@ -1,26 +1,31 @@
-//! tokio's multi-threaded runtime with its default settings.
+//! tokio's multi-threaded runtime with its default settings and timers.
 
 use std::pin::Pin;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-use super::{ASYNC, AsyncPeer, Peer, run_async};
+use super::channels::wait_then_send;
+use super::{
+    AsyncPeer, Broadcasts, Locks, Mpsc, Oneshots, Peer, TimePeer, WHOLE, Watches, run_whole,
+};
 
 pub const PEER: Peer = Peer {
     name: "tokio",
-    workloads: ASYNC,
-    run: run_async::<Tokio>,
+    workloads: WHOLE,
+    run: run_whole::<Tokio>,
 };
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
-struct Tokio;
+/// tokio's multi-threaded runtime.
+pub struct Tokio;
 
 /// A join handle that takes no panic for an answer.
-struct Join<T>(JoinHandle<T>);
+pub struct Join<T>(JoinHandle<T>);
 
 impl<T> Future for Join<T> {
     type Output = T;
@@ -39,6 +44,7 @@ impl AsyncPeer for Tokio {
         RUNTIME.get_or_init(|| {
             Builder::new_multi_thread()
                 .worker_threads(workers)
+                .enable_time()
                 .build()
                 .expect("tokio starts")
         });
@@ -65,5 +71,98 @@ impl AsyncPeer for Tokio {
 
     fn yield_now() -> impl Future<Output = ()> + Send {
         tokio::task::yield_now()
+    }
+}
+
+impl TimePeer for Tokio {
+    fn sleep(time: Duration) -> impl Future<Output = ()> + Send {
+        tokio::time::sleep(time)
+    }
+}
+
+impl Mpsc for Tokio {
+    type Runtime = Tokio;
+    type Sender = tokio::sync::mpsc::Sender<u64>;
+    type Receiver = tokio::sync::mpsc::Receiver<u64>;
+    type UnboundedSender = tokio::sync::mpsc::UnboundedSender<u64>;
+    type UnboundedReceiver = tokio::sync::mpsc::UnboundedReceiver<u64>;
+
+    fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver) {
+        tokio::sync::mpsc::channel(capacity)
+    }
+    async fn send(sender: &Self::Sender, value: u64) {
+        sender.send(value).await.expect("it is open");
+    }
+    async fn receive(receiver: &mut Self::Receiver) -> Option<u64> {
+        receiver.recv().await
+    }
+    fn unbounded() -> (Self::UnboundedSender, Self::UnboundedReceiver) {
+        tokio::sync::mpsc::unbounded_channel()
+    }
+    fn send_unbounded(sender: &Self::UnboundedSender, value: u64) {
+        sender.send(value).expect("it is open");
+    }
+    async fn receive_unbounded(receiver: &mut Self::UnboundedReceiver) -> Option<u64> {
+        receiver.recv().await
+    }
+}
+
+impl Oneshots for Tokio {
+    type Runtime = Tokio;
+    async fn round(value: u64) -> u64 {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let received = wait_then_send(receiver, || sender.send(value).expect("it waits"));
+        received.await.expect("it was sent")
+    }
+}
+
+impl Watches for Tokio {
+    type Runtime = Tokio;
+    type Sender = tokio::sync::watch::Sender<u64>;
+    type Receiver = tokio::sync::watch::Receiver<u64>;
+    fn channel() -> Self::Sender {
+        tokio::sync::watch::channel(0).0
+    }
+    fn subscribe(sender: &Self::Sender) -> Self::Receiver {
+        sender.subscribe()
+    }
+    fn set(sender: &Self::Sender, value: u64) {
+        let _ = sender.send(value);
+    }
+    async fn changed(receiver: &mut Self::Receiver) -> u64 {
+        receiver.changed().await.expect("the sender is there");
+        *receiver.borrow_and_update()
+    }
+}
+
+impl Broadcasts for Tokio {
+    type Runtime = Tokio;
+    type Sender = tokio::sync::broadcast::Sender<u64>;
+    type Receiver = tokio::sync::broadcast::Receiver<u64>;
+    fn channel(capacity: usize) -> Self::Sender {
+        tokio::sync::broadcast::channel(capacity).0
+    }
+    fn subscribe(sender: &Self::Sender) -> Self::Receiver {
+        sender.subscribe()
+    }
+    fn send(sender: &Self::Sender, value: u64) {
+        sender.send(value).expect("somebody listens");
+    }
+    async fn receive(receiver: &mut Self::Receiver) -> u64 {
+        receiver.recv().await.expect("nobody lags")
+    }
+}
+
+impl Locks for Tokio {
+    type Runtime = Tokio;
+    type Lock = tokio::sync::Mutex<u64>;
+    fn new() -> Self::Lock {
+        tokio::sync::Mutex::new(0)
+    }
+    async fn add_one(lock: &Arc<Self::Lock>) {
+        *lock.lock().await += 1;
+    }
+    async fn count(lock: &Arc<Self::Lock>) -> u64 {
+        *lock.lock().await
     }
 }

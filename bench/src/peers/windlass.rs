@@ -1,17 +1,21 @@
 //! Windlass with its default settings.
 
 use std::pin::Pin;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use windlass::{JoinHandle, Runtime};
 
-use super::{ASYNC, AsyncPeer, OURS, Peer, run_async};
+use super::channels::wait_then_send;
+use super::{
+    AsyncPeer, Broadcasts, Locks, Mpsc, OURS, Oneshots, Peer, TimePeer, WHOLE, Watches, run_whole,
+};
 
 pub const PEER: Peer = Peer {
     name: OURS,
-    workloads: ASYNC,
-    run: run_async::<Windlass>,
+    workloads: WHOLE,
+    run: run_whole::<Windlass>,
 };
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -67,5 +71,98 @@ impl AsyncPeer for Windlass {
 
     fn yield_now() -> impl Future<Output = ()> + Send {
         windlass::yield_now()
+    }
+}
+
+impl TimePeer for Windlass {
+    fn sleep(time: Duration) -> impl Future<Output = ()> + Send {
+        windlass::time::sleep(time)
+    }
+}
+
+impl Mpsc for Windlass {
+    type Runtime = Windlass;
+    type Sender = windlass::sync::mpsc::Sender<u64>;
+    type Receiver = windlass::sync::mpsc::Receiver<u64>;
+    type UnboundedSender = windlass::sync::mpsc::UnboundedSender<u64>;
+    type UnboundedReceiver = windlass::sync::mpsc::UnboundedReceiver<u64>;
+
+    fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver) {
+        windlass::sync::mpsc::channel(capacity)
+    }
+    async fn send(sender: &Self::Sender, value: u64) {
+        sender.send(value).await.expect("it is open");
+    }
+    async fn receive(receiver: &mut Self::Receiver) -> Option<u64> {
+        receiver.recv().await.ok()
+    }
+    fn unbounded() -> (Self::UnboundedSender, Self::UnboundedReceiver) {
+        windlass::sync::mpsc::unbounded_channel()
+    }
+    fn send_unbounded(sender: &Self::UnboundedSender, value: u64) {
+        sender.send(value).expect("it is open");
+    }
+    async fn receive_unbounded(receiver: &mut Self::UnboundedReceiver) -> Option<u64> {
+        receiver.recv().await.ok()
+    }
+}
+
+impl Oneshots for Windlass {
+    type Runtime = Windlass;
+    async fn round(value: u64) -> u64 {
+        let (sender, receiver) = windlass::sync::oneshot::channel();
+        let received = wait_then_send(receiver, || sender.send(value).expect("it waits"));
+        received.await.expect("it was sent")
+    }
+}
+
+impl Watches for Windlass {
+    type Runtime = Windlass;
+    type Sender = windlass::sync::watch::Sender<u64>;
+    type Receiver = windlass::sync::watch::Receiver<u64>;
+    fn channel() -> Self::Sender {
+        windlass::sync::watch::channel(0).0
+    }
+    fn subscribe(sender: &Self::Sender) -> Self::Receiver {
+        sender.subscribe()
+    }
+    fn set(sender: &Self::Sender, value: u64) {
+        let _ = sender.send(value);
+    }
+    async fn changed(receiver: &mut Self::Receiver) -> u64 {
+        receiver.changed().await.expect("the sender is there");
+        *receiver.borrow_and_update()
+    }
+}
+
+impl Broadcasts for Windlass {
+    type Runtime = Windlass;
+    type Sender = windlass::sync::broadcast::Sender<u64>;
+    type Receiver = windlass::sync::broadcast::Receiver<u64>;
+    fn channel(capacity: usize) -> Self::Sender {
+        windlass::sync::broadcast::channel(capacity).0
+    }
+    fn subscribe(sender: &Self::Sender) -> Self::Receiver {
+        sender.subscribe()
+    }
+    fn send(sender: &Self::Sender, value: u64) {
+        sender.send(value).expect("somebody listens");
+    }
+    async fn receive(receiver: &mut Self::Receiver) -> u64 {
+        receiver.recv().await.expect("nobody lags")
+    }
+}
+
+impl Locks for Windlass {
+    type Runtime = Windlass;
+    type Lock = windlass::sync::Mutex<u64>;
+    fn new() -> Self::Lock {
+        windlass::sync::Mutex::new(0)
+    }
+    async fn add_one(lock: &Arc<Self::Lock>) {
+        *lock.lock().await += 1;
+    }
+    async fn count(lock: &Arc<Self::Lock>) -> u64 {
+        *lock.lock().await
     }
 }

@@ -4,12 +4,15 @@
 //! Every workload checks its own result and panics if it is wrong.
 
 pub mod chain;
+pub mod channels;
 pub mod fork_join;
 pub mod idle;
 pub mod limits;
+pub mod locks;
 pub mod memory;
 pub mod ping_pong;
 pub mod remote_wake;
 pub mod spawn;
 pub mod steal;
+pub mod timers;
 pub mod yielding;

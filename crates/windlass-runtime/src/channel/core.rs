@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::task::{Context, Poll, ready};
 
-use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::{Mutex, MutexGuard};
 use windlass_core::task::spend;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
@@ -162,8 +162,16 @@ impl<T> Core<T> {
     /// Runs `change` under the lock, settles, and wakes whom that told outside of it.
     #[inline]
     fn change<R>(&self, change: impl FnOnce(&mut State<T>, &mut WakeBatch) -> R) -> R {
+        self.change_locked(self.state.lock(), change)
+    }
+
+    #[inline]
+    fn change_locked<'a, R>(
+        &'a self,
+        mut state: MutexGuard<'a, State<T>>,
+        change: impl FnOnce(&mut State<T>, &mut WakeBatch) -> R,
+    ) -> R {
         let mut wakes = WakeBatch::new();
-        let mut state = self.state.lock();
         let result = change(&mut state, &mut wakes);
         loop {
             self.settle(&mut state, &mut wakes);
@@ -254,8 +262,33 @@ impl<T> Core<T> {
         Offer::Sent(replaced)
     }
 
+    /// True if a value can simply be buffered: there is room, nobody waits, nothing is replaced.
+    #[inline]
+    fn takes_simply(&self, state: &mut State<T>) -> bool {
+        !state.closed
+            && state.receivers.is_empty()
+            && state.senders.is_empty()
+            && self.kind != Kind::Conflated
+            && self.has_room(state)
+    }
+
+    #[inline]
     pub(super) fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        match self.change(|state, wakes| self.offer(state, wakes, value)) {
+        let mut state = self.state.lock();
+        if self.takes_simply(&mut state) {
+            state.buffer.push_back(value);
+            return Ok(());
+        }
+        self.try_send_locked(state, value)
+    }
+
+    #[cold]
+    fn try_send_locked<'a>(
+        &'a self,
+        state: MutexGuard<'a, State<T>>,
+        value: T,
+    ) -> Result<(), TrySendError<T>> {
+        match self.change_locked(state, |state, wakes| self.offer(state, wakes, value)) {
             Offer::Sent(_replaced) => Ok(()),
             Offer::Full(value) => Err(TrySendError::Full(value)),
             Offer::Closed(value) => Err(TrySendError::Closed(value)),
@@ -307,19 +340,40 @@ impl<T> Core<T> {
         let Some(value) = (unsafe { node.payload(Option::take) }) else {
             panic!("a send was polled again after it had ended");
         };
-        self.change(|state, wakes| match self.offer(state, wakes, value) {
-            Offer::Sent(replaced) => Poll::Ready(Ok(replaced)),
-            Offer::Closed(value) => Poll::Ready(Err(SendError(value))),
-            Offer::Full(value) => {
-                // SAFETY: rule 4: the node is idle. A panic of the clone finds the value there.
-                unsafe { node.payload(|place| *place = Some(value)) };
-                let waker = cx.waker().clone();
-                // SAFETY: as the caller promises.
-                unsafe { state.senders.push(node, Some(waker)) };
-                // Before `change` looks for room once more: a batch that shrinks after that look
-                // sees the bit.
-                self.batch.fetch_or(SENDERS_WAIT, Ordering::Relaxed);
-                Poll::Pending
+        let mut state = self.state.lock();
+        if self.takes_simply(&mut state) {
+            state.buffer.push_back(value);
+            return Poll::Ready(Ok(()));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.send_or_wait_locked(state, node, value, cx) }
+    }
+
+    /// # Safety
+    /// As for `poll_send`, and the node is idle.
+    #[cold]
+    unsafe fn send_or_wait_locked<'a>(
+        &'a self,
+        state: MutexGuard<'a, State<T>>,
+        node: &Node<Option<T>>,
+        value: T,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<T>>> {
+        self.change_locked(state, |state, wakes| {
+            match self.offer(state, wakes, value) {
+                Offer::Sent(replaced) => Poll::Ready(Ok(replaced)),
+                Offer::Closed(value) => Poll::Ready(Err(SendError(value))),
+                Offer::Full(value) => {
+                    // SAFETY: rule 4: the node is idle. A panic of the clone finds the value there.
+                    unsafe { node.payload(|place| *place = Some(value)) };
+                    let waker = cx.waker().clone();
+                    // SAFETY: as the caller promises.
+                    unsafe { state.senders.push(node, Some(waker)) };
+                    // Before `change` looks for room once more: a batch that shrinks after that look
+                    // sees the bit.
+                    self.batch.fetch_or(SENDERS_WAIT, Ordering::Relaxed);
+                    Poll::Pending
+                }
             }
         })
         .map_ok(drop)

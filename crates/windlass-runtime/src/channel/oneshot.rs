@@ -314,7 +314,8 @@ impl<T> Future for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if self.block.close() & DONE != 0 {
+        // A sender that is done does not care whether anybody is left.
+        if self.block.load() & DONE != 0 || self.block.close() & DONE != 0 {
             drop(self.block.take());
         }
     }

@@ -21,6 +21,7 @@ use self::alarm_clock::AlarmClock;
 pub(crate) use self::source::Direction;
 use self::source::Source;
 use crate::time::timers::Timers;
+use crate::time::wheel::TICK_NS;
 
 const BELL: Token = Token(0);
 const ALARM: Token = Token(1);
@@ -28,6 +29,10 @@ const ALARM: Token = Token(1);
 /// A busy worker asks the kernel for events at most this often: a look costs a system call, and the
 /// workers' interval can be as short as a few microseconds.
 const LOOK_EVERY_NS: u64 = 50_000;
+
+/// When timers come thick and fast, the driver wakes for them at most once a tick: each wake-up costs
+/// several microseconds, and those that are due within it share one. A timer that is alone is exact.
+const TIMER_PAUSE_NS: u64 = TICK_NS;
 
 pub(crate) struct IoDriver {
     seat: Mutex<Seat>,
@@ -45,6 +50,8 @@ struct Seat {
     events: Events,
     clock: AlarmClock,
     looked: u64,
+    /// When timers last fired after a sleep.
+    fired: u64,
 }
 
 /// Ends a sleep.
@@ -70,6 +77,7 @@ impl IoDriver {
                 events: Events::with_capacity(MAX_IO_COMPLETIONS),
                 clock,
                 looked: 0,
+                fired: 0,
             }),
             registry,
             bell,
@@ -130,7 +138,8 @@ impl Driver for IoDriver {
         let mut seat = self.seat.lock();
         let until = self.timers.begin_sleep();
         let now = clock::now();
-        let timeout = match until {
+        let earliest = seat.fired.saturating_add(TIMER_PAUSE_NS);
+        let timeout = match until.map(|until| until.max(earliest)) {
             Some(until) if until <= now => Some(Duration::ZERO),
             until => seat.clock.set(until, now),
         };
@@ -144,6 +153,9 @@ impl Driver for IoDriver {
         seat.events.clear();
         let now = clock::now();
         seat.looked = now;
+        if self.timers.next().is_some_and(|next| next <= now) {
+            seat.fired = now;
+        }
         drop(seat);
         self.timers.expire(now);
     }

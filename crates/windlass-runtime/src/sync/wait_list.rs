@@ -378,9 +378,17 @@ impl WakeBatch {
         }
     }
 
-    /// Wakes everybody and lets a panic of one of them go on.
+    /// Wakes everybody and lets a panic of one of them go on. By reference: moving the batch would
+    /// cost more than all the rest when there is nobody to wake.
     #[inline]
-    pub(crate) fn finish(mut self) {
+    pub(crate) fn finish(&mut self) {
+        if self.len > 0 || self.panic.is_some() {
+            self.finish_some();
+        }
+    }
+
+    #[cold]
+    fn finish_some(&mut self) {
         self.wake_all();
         if let Some(panic) = self.panic.take() {
             resume_unwind(panic);
@@ -389,9 +397,12 @@ impl WakeBatch {
 }
 
 impl Drop for WakeBatch {
+    #[inline]
     fn drop(&mut self) {
-        // Something panicked between collecting and waking: those collected were told already.
-        self.wake_all();
+        if self.len > 0 {
+            // Something panicked between collecting and waking: those collected were told already.
+            self.wake_all();
+        }
     }
 }
 

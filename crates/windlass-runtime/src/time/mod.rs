@@ -34,7 +34,7 @@ mod timeout;
 #[cfg(windlass_loom)]
 pub mod model;
 pub(crate) mod timers;
-mod wheel;
+pub(crate) mod wheel;
 
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 pub(crate) use self::deadline::inherit_deadline;
