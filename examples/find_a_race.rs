@@ -24,8 +24,7 @@ async fn withdraw_twice() -> i64 {
     for task in tasks {
         task.await.expect("it does not panic");
     }
-    let left = *balance.lock().await;
-    left
+    *balance.lock().await
 }
 
 fn main() {

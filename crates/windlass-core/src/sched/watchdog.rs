@@ -179,9 +179,10 @@ fn look(
     if stuck >= STRANDED_NS {
         if queued_behind > 0 {
             rescue(pool, index);
-        } else if pool.driver_is_deserted() {
-            // It left the driver to run this: somebody else has to wait for timers and I/O. Who is
-            // told finds no work and sits down there.
+        } else if !pool.injector.is_empty() || pool.classes.any() || pool.driver_is_deserted() {
+            // Work for anybody, which it thought it would soon come to; or it left the driver to run
+            // this, and somebody else has to wait for timers and I/O: who is told finds no work and
+            // sits down there.
             pool.announce();
         }
     }

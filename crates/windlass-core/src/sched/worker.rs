@@ -24,7 +24,7 @@ use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
     INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
     MAX_IO_COMPLETIONS, POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES,
-    TARGET_LATENCY_NS, TIME_ONE_IN,
+    TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -253,6 +253,14 @@ impl Worker {
         self.begin_batch(now);
     }
 
+    /// Takes a batch into the mean that ends early, because there is nothing left to poll.
+    fn measure_rest(&self) {
+        let polls = self.pace.batch.get() - self.pace.countdown.get();
+        if polls > 0 {
+            self.measure(clock::now(), polls);
+        }
+    }
+
     fn begin_batch(&self, now: u64) {
         let most = if self.sample_mask.get() == 0 {
             POLLS_PER_STAMP
@@ -340,6 +348,7 @@ impl Worker {
             }
             self.searching.set(true);
             remote.counters.searches.one();
+            self.measure_rest();
         }
         remote.pulse.set_busy(false);
         let spin = &self.pool.config.spin;
@@ -372,12 +381,23 @@ impl Worker {
         self.remote().pulse.set_busy(true);
         if self.pool.idle.end_search()
             && self.pool.has_work(self.index)
+            && self.is_worth_a_wake()
             && let Some(sleeper) = self.pool.idle.claim()
         {
             self.pool.unpark(sleeper);
         }
         // What was measured before the search says nothing about what follows.
         self.begin_batch(clock::now());
+    }
+
+    /// Whether what is queued here takes longer than it takes somebody else to wake up, by the mean
+    /// of the last polls. If that misjudges it, the watchdog announces after a millisecond.
+    fn is_worth_a_wake(&self) -> bool {
+        let remote = self.remote();
+        let local = remote.ring.len() + usize::from(!remote.slot.is_empty());
+        let queued = local + self.pool.injector.len();
+        // Nothing here: then it is in a class queue, or behind another worker.
+        queued == 0 || queued as u64 * self.pace.poll_ns.get() >= WORTH_A_WAKE_NS
     }
 
     /// Half of a victim's ring; on the last pass the slots too.
@@ -543,11 +563,15 @@ impl Worker {
         }
     }
 
-    /// Tells a sleeper about a single task that this worker will probably run itself.
+    /// Tells a sleeper about a single task that this worker will probably run itself: at once if its
+    /// polls are long, and through a gate if they are short and it will soon come to it.
     #[inline]
     fn announce_lone(&self) {
         if !self.pool.idle.worth_announcing() {
             return;
+        }
+        if self.pace.poll_ns.get() >= WORTH_A_WAKE_NS {
+            return self.pool.announce();
         }
         let skip = self.lone.skip.get();
         if skip > 0 {

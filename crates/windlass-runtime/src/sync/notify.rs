@@ -179,11 +179,14 @@ impl Notified<'_> {
         let waker = waker.cloned();
         let mut waiters = self.notify.waiters.lock();
         loop {
-            // Before the attempt: if a wake-up comes in after this load, the exchange below fails.
             let now = self.notify.word.load(Ordering::Relaxed);
-            if let Some(told) = self.notify.take(known) {
-                drop(waiters);
-                return Some(told);
+            // Asked of the very word that the exchange expects: an equal word has no wake-up for us
+            // either, whatever came and went in between.
+            if now & PERMIT != 0 || now / BROADCAST != known {
+                match self.notify.take(known) {
+                    Some(told) => return Some(told),
+                    None => continue,
+                }
             }
             // Relaxed: the bit carries nothing.
             let marked = self.notify.word.compare_exchange(

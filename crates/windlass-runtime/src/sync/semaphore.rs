@@ -6,8 +6,8 @@
 //! word: a release then goes to the first in the queue, and nobody can overtake. The bit is set
 //! exactly while the queue is not empty, as seen under the lock.
 //!
-//! No wake-up is lost: a waiter sets the bit with an exchange that fails if permits came in since
-//! it found too few, and a release that does not see the bit is part of what that exchange saw.
+//! No wake-up is lost: a waiter sets the bit with an exchange whose expected word has too few permits
+//! for it; so at that moment there are too few, and every later release sees the bit.
 
 use std::error::Error;
 use std::fmt;
@@ -315,6 +315,14 @@ impl Semaphore {
         }
     }
 
+    fn poll_take(&self, wanted: usize) -> Poll<Result<(), AcquireError>> {
+        match self.try_take(wanted) {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(TryAcquireError::Closed) => Poll::Ready(Err(AcquireError(()))),
+            Err(TryAcquireError::NoPermits) => Poll::Pending,
+        }
+    }
+
     /// Takes permits, or joins the queue.
     fn take_or_wait(
         &self,
@@ -322,19 +330,21 @@ impl Semaphore {
         wanted: usize,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), AcquireError>> {
-        match self.try_take(wanted) {
-            Ok(()) => return Poll::Ready(Ok(())),
-            Err(TryAcquireError::Closed) => return Poll::Ready(Err(AcquireError(()))),
-            Err(TryAcquireError::NoPermits) => {}
+        if let Poll::Ready(result) = self.poll_take(wanted) {
+            return Poll::Ready(result);
         }
+        // Users' code: before the lock, and dropped after it.
+        let waker = cx.waker().clone();
         let mut waiters = self.waiters.lock();
         loop {
-            // Before the attempt: if permits come in after this load, the exchange below fails.
             let now = self.word.load(Ordering::Relaxed);
-            match self.try_take(wanted) {
-                Ok(()) => return Poll::Ready(Ok(())),
-                Err(TryAcquireError::Closed) => return Poll::Ready(Err(AcquireError(()))),
-                Err(TryAcquireError::NoPermits) => {}
+            // Asked of the very word that the exchange expects: an equal word has too few permits
+            // too, whatever came and went in between.
+            if now & CLOSED != 0 || now & WAITERS == 0 && permits(now) >= wanted {
+                match self.poll_take(wanted) {
+                    Poll::Ready(result) => return Poll::Ready(result),
+                    Poll::Pending => continue,
+                }
             }
             // Relaxed: the waiter learns what it has to know from the lock and its status. The
             // exchange fails if permits came in after we looked: nobody would give them to us.
@@ -348,7 +358,6 @@ impl Semaphore {
                 break;
             }
         }
-        let waker = cx.waker().clone();
         // SAFETY: the node is pinned in its `Acquire`, whose drop takes it out; it is idle.
         unsafe { waiters.push(node, Some(waker)) };
         Poll::Pending

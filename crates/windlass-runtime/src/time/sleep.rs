@@ -16,13 +16,19 @@ use crate::time::wheel::{Entry, Told};
 
 /// Waits for `time`; never less. Cancel-safe: a dropped sleep leaves nothing behind.
 pub fn sleep(time: Duration) -> Sleep {
-    sleep_until(Instant::now() + time)
+    let now = Instant::now();
+    let mut sleep = sleep_until(now + time);
+    if !time.is_zero() {
+        sleep.begun = now.nanos();
+    }
+    sleep
 }
 
 /// Waits until `deadline`; returns at once if that has passed. Cancel-safe.
 pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep {
         deadline: deadline.nanos(),
+        begun: 0,
         shard: None,
         waker: NOBODY,
         entry: Entry::new(),
@@ -33,6 +39,9 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     deadline: u64,
+    /// A moment before the deadline at which somebody looked at the clock already: the first poll
+    /// need not. If it comes so late that the deadline has passed, the wheel fires at once.
+    begun: u64,
     /// Where the entry is linked, from the first poll that was too early until it is told.
     shard: Option<Arc<Shard>>,
     /// Whose waker the wheel has, to compare without the lock.
@@ -65,6 +74,7 @@ impl Sleep {
         // SAFETY: nothing is moved out.
         let this = unsafe { self.get_unchecked_mut() };
         this.leave();
+        this.begun = 0;
         this.deadline = deadline.nanos();
     }
 
@@ -118,7 +128,10 @@ impl Future for Sleep {
                 Told::Due | Told::Closed => this.leave(),
             }
         }
-        let now = clock::now();
+        let now = match std::mem::take(&mut this.begun) {
+            0 => clock::now(),
+            begun => begun,
+        };
         if now >= this.deadline {
             spent.made_progress();
             return Poll::Ready(());

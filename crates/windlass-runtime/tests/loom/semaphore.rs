@@ -141,3 +141,22 @@ fn once_cell_who_waited_sees_the_value() {
         assert_eq!(thread.join().unwrap(), mine, "it was made once");
     });
 }
+
+#[test]
+fn semaphore_a_permit_that_comes_and_goes_is_not_missed() {
+    let mut model = loom::model::Builder::new();
+    // Between two looks of the waiter the permit is given, taken and given again.
+    model.preemption_bound = Some(5);
+    model.check(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let waits = semaphore.clone();
+        let thread = loom::thread::spawn(move || {
+            windlass_core::block_on(waits.acquire()).unwrap().forget();
+        });
+        semaphore.add_permits(1);
+        // None if the waiter has it, or is in the queue for it.
+        drop(semaphore.try_acquire());
+        thread.join().unwrap();
+        assert_eq!(semaphore.available_permits(), 0);
+    });
+}

@@ -70,3 +70,18 @@ struct Cell(UnsafeCell<u32>);
 unsafe impl Send for Cell {}
 // SAFETY: as above.
 unsafe impl Sync for Cell {}
+
+#[test]
+fn notify_a_wake_up_that_comes_and_goes_is_not_missed() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(5);
+    model.check(|| {
+        let notify = Arc::new(Notify::new());
+        let waits = notify.clone();
+        let thread = loom::thread::spawn(move || windlass_core::block_on(waits.notified()));
+        notify.notify_one();
+        // Takes it, if it is still there, and gives it back when dropped.
+        Box::pin(notify.notified()).as_mut().enable();
+        thread.join().unwrap();
+    });
+}

@@ -151,9 +151,15 @@ fn the_last_receiver_of_a_broadcast_gets_the_value_itself() {
     assert_eq!(clones.load(Ordering::SeqCst), 1);
     drop(second.try_recv().ok().unwrap());
     assert_eq!(clones.load(Ordering::SeqCst), 1);
+    let third = sender.subscribe();
     sender.send(Cloned(clones.clone())).ok().unwrap();
     drop(first);
     assert_eq!(sender.len(), 1);
+    drop(second.try_recv().ok().unwrap());
+    assert_eq!(sender.len(), 1);
+    drop(third);
+    assert!(sender.is_empty(), "only who left had not seen it");
+    sender.send(Cloned(clones.clone())).ok().unwrap();
     drop(second);
     assert!(sender.is_empty());
     assert_eq!(Arc::strong_count(&clones), 1, "nothing is left");
@@ -228,6 +234,26 @@ fn a_watch_has_versions() {
         Poll::Ready(Err(_))
     ));
     assert_eq!(*receiver.borrow(), 4);
+}
+
+#[test]
+fn a_watch_wakes_who_waits_for_a_change_or_the_end() {
+    let (sender, mut receiver) = watch::channel(0);
+    let (woken, waker) = counting();
+    let mut changed = Box::pin(receiver.changed());
+    assert!(poll_with(changed.as_mut(), &waker).is_pending());
+    sender.send_if_modified(|_| false);
+    assert_eq!(woken.count(), 0);
+    sender.send(1).unwrap();
+    assert_eq!(woken.count(), 1);
+    assert_eq!(poll_with(changed.as_mut(), &waker), Poll::Ready(Ok(())));
+    assert!(poll_with(changed.as_mut(), &waker).is_pending());
+    drop(sender);
+    assert_eq!(woken.count(), 2);
+    assert!(matches!(
+        poll_with(changed.as_mut(), &waker),
+        Poll::Ready(Err(_))
+    ));
 }
 
 #[test]

@@ -444,8 +444,8 @@ fn a_sender_is_let_in_as_soon_as_there_is_room() {
 }
 
 #[test]
-fn an_mpsc_value_of_a_dropped_receive_is_the_next_one() {
-    let (sender, mut receiver) = mpsc::buffered(1);
+fn an_mpsc_value_of_a_dropped_receive_is_the_next_one_and_takes_room() {
+    let (sender, mut receiver) = mpsc::buffered(2);
     let mut dropped = receiver.recv();
     assert!(poll_once(&mut dropped).is_pending());
     sender.try_send(1).unwrap();
@@ -453,8 +453,10 @@ fn an_mpsc_value_of_a_dropped_receive_is_the_next_one() {
     drop(dropped);
     assert_eq!(receiver.len(), 2);
     assert_eq!(sender.try_send(3), Err(TrySendError::Full(3)));
-    assert_eq!([receiver.try_recv(), receiver.try_recv()], [Ok(1), Ok(2)]);
+    assert_eq!(receiver.try_recv(), Ok(1));
     assert_eq!(sender.try_send(3), Ok(()));
+    assert_eq!(sender.try_send(4), Err(TrySendError::Full(4)));
+    assert_eq!([receiver.try_recv(), receiver.try_recv()], [Ok(2), Ok(3)]);
 }
 
 #[test]

@@ -374,9 +374,11 @@ fn a_broadcast_reaches_futures_that_were_only_made() {
     assert!(poll_once(&mut late).is_pending());
     drop(late);
 
-    let dropped = Box::pin(notify.notified());
+    let unpolled = Box::pin(notify.notified());
+    let mut dropped = Box::pin(notify.notified());
+    assert!(poll_once(&mut dropped).is_pending());
     notify.notify_waiters();
-    drop(dropped);
+    drop((unpolled, dropped));
     let mut next = Box::pin(notify.notified());
     assert!(
         poll_once(&mut next).is_pending(),
