@@ -112,3 +112,7 @@ pub const CACHE_LINE: usize = 128;
 /// Queued work that takes less than this is not worth waking a sleeper for: the wake costs the waker
 /// 7 us, and 30 us pass until the other one runs.
 pub const WORTH_A_WAKE_NS: u64 = 20_000;
+
+/// A search that goes on for the full time pays only if something comes meanwhile. After one that did, so
+/// many more do; otherwise one in so many, to notice when it begins to pay.
+pub const SPIN_PROBE_ONE_IN: u32 = 8;

@@ -24,7 +24,7 @@ use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
     INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
     MAX_IO_COMPLETIONS, POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES,
-    TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS,
+    SPIN_PROBE_ONE_IN, TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -47,6 +47,7 @@ pub(crate) struct Worker {
     sample_mask: Cell<u64>,
     pace: Pace,
     lone: LoneGate,
+    spinning: Spinning,
 }
 
 /// When to look at the clock, the injector and the driver.
@@ -66,6 +67,38 @@ struct LoneGate {
     step: Cell<u64>,
     until: Cell<u64>,
     skip: Cell<u32>,
+}
+
+/// Whether it pays to go on searching: it does if that has found something lately.
+#[derive(Default)]
+struct Spinning {
+    /// Searches that still go on for the full time, after one that paid.
+    eager: Cell<u32>,
+    searches: Cell<u32>,
+}
+
+impl Spinning {
+    /// Rounds of the next search.
+    fn rounds(&self, most: u32) -> u32 {
+        let number = self.searches.get().wrapping_add(1);
+        self.searches.set(number);
+        if self.eager.get() > 0 || number.is_multiple_of(SPIN_PROBE_ONE_IN) {
+            most
+        } else {
+            most.min(1)
+        }
+    }
+
+    fn found(&self, round: u32) {
+        // What the first look finds would have been found without spinning.
+        if round > 0 {
+            self.eager.set(SPIN_PROBE_ONE_IN);
+        }
+    }
+
+    fn found_nothing(&self) {
+        self.eager.set(self.eager.get().saturating_sub(1));
+    }
 }
 
 impl Worker {
@@ -100,6 +133,7 @@ impl Worker {
                 until: Cell::new(0),
                 skip: Cell::new(0),
             },
+            spinning: Spinning::default(),
             index,
             pool,
         }
@@ -354,13 +388,15 @@ impl Worker {
         let spin = &self.pool.config.spin;
         // Slots are for the last pass. Who was called has slept through that time already.
         let called = self.called.replace(false);
-        for round in 0..=spin.yields {
-            let last = round == spin.yields || (called && round == 0);
+        let rounds = self.spinning.rounds(spin.yields);
+        for round in 0..=rounds {
+            let last = round == rounds || (called && round == 0);
             let found = self
                 .steal(last)
                 .or_else(|| self.take_injected())
                 .or_else(|| self.take_leftovers());
             if found.is_some() {
+                self.spinning.found(round);
                 return found;
             }
             if self.pool.stop.phase() != self.phase.get() {
@@ -372,6 +408,7 @@ impl Worker {
                 thread::yield_now();
             }
         }
+        self.spinning.found_nothing();
         None
     }
 
@@ -505,7 +542,8 @@ impl Worker {
         }
     }
 
-    /// Queues a task that was woken on this worker: next, and without telling anybody.
+    /// Queues a task that was woken on this worker: next, and without telling anybody unless that
+    /// displaces another and there is enough to do for two.
     #[inline]
     pub(crate) fn wake(&self, entry: Entry) {
         let remote = self.remote();
@@ -520,7 +558,9 @@ impl Worker {
         if let Some(displaced) = remote.slot.put(entry.into_raw()) {
             // SAFETY: rule 1: the slot owned the entry and has handed it over.
             self.push_tail(unsafe { Entry::from_raw(displaced) });
-            self.announce();
+            if self.pool.idle.worth_announcing() && self.is_worth_a_wake() {
+                self.pool.announce();
+            }
         }
     }
 

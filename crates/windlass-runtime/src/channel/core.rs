@@ -22,7 +22,7 @@ use std::fmt;
 use std::task::{Context, Poll, ready};
 
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use windlass_core::sync::{Mutex, MutexGuard};
+use windlass_core::sync::{Mutex, MutexGuard, Padded};
 use windlass_core::task::spend;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
@@ -51,10 +51,11 @@ pub(super) struct Core<T> {
     receivers: AtomicUsize,
     /// A copy of the state's flag, for those who only ask.
     closed: AtomicBool,
-    batch: AtomicU64,
+    // Written for every value that is received: not on a line that senders need.
+    batch: Padded<AtomicU64>,
     state: Mutex<State<T>>,
     /// Where the one receiver of an mpsc channel waits: an `Arc` pins it, and no wait allocates.
-    pub(super) receiver: Node<Option<T>>,
+    pub(super) receiver: Padded<Node<Option<T>>>,
 }
 
 pub(super) struct State<T> {
@@ -86,7 +87,7 @@ impl<T> Core<T> {
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(1),
             closed: AtomicBool::new(false),
-            batch: AtomicU64::new(0),
+            batch: Padded(AtomicU64::new(0)),
             state: Mutex::new(State {
                 buffer: VecDeque::new(),
                 closed: false,
@@ -95,7 +96,7 @@ impl<T> Core<T> {
                 receivers: WaitList::new(),
                 watchers: WaitList::new(),
             }),
-            receiver: Node::new(None),
+            receiver: Padded(Node::new(None)),
         }
     }
 
