@@ -30,9 +30,11 @@ const ALARM: Token = Token(1);
 /// workers' interval can be as short as a few microseconds.
 const LOOK_EVERY_NS: u64 = 50_000;
 
-/// When timers come thick and fast, the driver wakes for them at most once a tick: each wake-up costs
-/// several microseconds, and those that are due within it share one. A timer that is alone is exact.
-const TIMER_PAUSE_NS: u64 = TICK_NS;
+/// When timers come thick and fast, those that are due close together share a wake-up: each costs
+/// some 17 us of CPU on a virtual machine. The pause between two doubles from half a tick to eight ticks as long as
+/// there is always a timer due at its end; a timer that is alone is exact.
+const PAUSE_LEAST_NS: u64 = TICK_NS / 2;
+const PAUSE_MOST_NS: u64 = 8 * TICK_NS;
 
 pub(crate) struct IoDriver {
     seat: Mutex<Seat>,
@@ -50,8 +52,9 @@ struct Seat {
     events: Events,
     clock: AlarmClock,
     looked: u64,
-    /// When timers last fired after a sleep.
+    /// When timers last fired after a sleep, and how long no others do after that.
     fired: u64,
+    pause: u64,
 }
 
 /// Ends a sleep.
@@ -78,6 +81,7 @@ impl IoDriver {
                 clock,
                 looked: 0,
                 fired: 0,
+                pause: PAUSE_LEAST_NS,
             }),
             registry,
             bell,
@@ -123,6 +127,17 @@ impl IoDriver {
 }
 
 impl Seat {
+    /// The moment to wake up for a deadline: that, or the end of the pause.
+    fn not_too_soon(&mut self, deadline: u64) -> u64 {
+        let earliest = self.fired.saturating_add(self.pause);
+        self.pause = if deadline < earliest {
+            (self.pause * 2).min(PAUSE_MOST_NS)
+        } else {
+            PAUSE_LEAST_NS
+        };
+        deadline.max(earliest)
+    }
+
     /// Asks the kernel. `timeout` of none: until something happens.
     fn look(&mut self, timeout: Option<Duration>) {
         // An interrupted or failed look is an empty one; the caller comes back.
@@ -138,8 +153,7 @@ impl Driver for IoDriver {
         let mut seat = self.seat.lock();
         let until = self.timers.begin_sleep();
         let now = clock::now();
-        let earliest = seat.fired.saturating_add(TIMER_PAUSE_NS);
-        let timeout = match until.map(|until| until.max(earliest)) {
+        let timeout = match until.map(|until| seat.not_too_soon(until)) {
             Some(until) if until <= now => Some(Duration::ZERO),
             until => seat.clock.set(until, now),
         };
