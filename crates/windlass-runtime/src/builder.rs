@@ -30,6 +30,17 @@ pub enum Spin {
     },
 }
 
+/// How the driver learns of I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The best that this system has: today the readiness interface of its kernel.
+    #[default]
+    Auto,
+    /// epoll; refused where there is none.
+    Epoll,
+}
+
 /// Configures a [`Runtime`]. Everything has a default; `build` checks it all.
 ///
 /// ```
@@ -47,6 +58,7 @@ pub struct Builder {
     pub(crate) blocking: blocking::Config,
     pub(crate) shutdown_timeout: Duration,
     spin: Spin,
+    backend: Backend,
     stack_size: Option<usize>,
 }
 
@@ -79,6 +91,8 @@ pub enum BuildError {
     Threads(io::Error),
     /// The operating system refused what the driver waits on (epoll, eventfd, timerfd).
     Driver(io::Error),
+    /// The backend that was asked for does not exist on this system.
+    NoSuchBackend(Backend),
 }
 
 /// The most workers: what the task ids and the idle set are laid out for.
@@ -102,6 +116,7 @@ impl Default for Builder {
             blocking: blocking::Config::default(),
             shutdown_timeout: Duration::from_secs(10),
             spin: Spin::default(),
+            backend: Backend::default(),
             stack_size: None,
         }
     }
@@ -172,6 +187,12 @@ impl Builder {
     /// How long a worker looks for work before it sleeps.
     pub fn spin(mut self, spin: Spin) -> Self {
         self.spin = spin;
+        self
+    }
+
+    /// How the driver learns of I/O (default: the best that this system has).
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
         self
     }
 
@@ -247,6 +268,9 @@ impl Builder {
         if self.blocking.max_threads == 0 {
             return zero("max_blocking_threads");
         }
+        if self.backend == Backend::Epoll && !cfg!(any(target_os = "linux", target_os = "android")) {
+            return Err(BuildError::NoSuchBackend(self.backend));
+        }
         if self.hooks.stall_threshold == Some(Duration::ZERO) {
             return zero("stall_threshold");
         }
@@ -296,6 +320,12 @@ impl fmt::Display for BuildError {
                     f,
                     "a thread could not be started ({error}); ask for fewer workers or smaller \
                      stacks, or raise the process's limits"
+                )
+            }
+            BuildError::NoSuchBackend(backend) => {
+                write!(
+                    f,
+                    "this system has no {backend:?}; use Backend::Auto, which takes what it has"
                 )
             }
             BuildError::Driver(error) => {

@@ -34,7 +34,7 @@ outside_of_models! {
     mod task_local;
 
     pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
-    pub use builder::{BuildError, Builder, Spin};
+    pub use builder::{Backend, BuildError, Builder, Spin};
     pub use cancel::{CancellationToken, Cancelled, DropGuard};
     pub use concurrent::{join_all, race};
     pub use diagnose::RuntimeSnapshot;

@@ -16,11 +16,11 @@
 
 pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
-    BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError, DropGuard,
-    EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, Limit, NoRuntime, NotInScope,
-    Runtime, RuntimeSnapshot, ShutdownReport, SpawnBlockingError, Spin, StuckJob, SupervisorGroup,
-    TaskGroup, TaskLocal, TrySpawnError, channel, join_all, net, race, signal, simulator, spawn,
-    spawn_blocking, sync, task, task_local, time,
+    Backend, BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError,
+    DropGuard, EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, Limit, NoRuntime,
+    NotInScope, Runtime, RuntimeSnapshot, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
+    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, channel, join_all, net, race, signal,
+    simulator, spawn, spawn_blocking, sync, task, task_local, time,
 };
 
 pub use windlass_core::block_on;

@@ -15,6 +15,10 @@
 //!
 //! Only the owner of a shard registers there, so its lock is taken without contention, except by
 //! whoever holds the driver when something is due, and by a task that moved and cancels from afar.
+#![cfg_attr(
+    any(windlass_loom, windlass_shuttle),
+    allow(dead_code, reason = "the models use a part of it")
+)]
 
 use std::task::Waker;
 

@@ -21,6 +21,10 @@
 //! 3. **Told.** Whoever takes an entry out to fire it stores `told` as its last access. From then
 //!    on the entry is its future's alone; the Release store pairs with the Acquire load in
 //!    `Entry::told`.
+#![cfg_attr(
+    any(windlass_loom, windlass_shuttle),
+    allow(dead_code, reason = "the models use a part of it")
+)]
 
 use std::marker::PhantomPinned;
 use std::ptr;

@@ -312,3 +312,17 @@ fn hooks_that_panic_do_not_take_their_worker_with_them() {
     let report = bombs.shutdown(Duration::from_millis(500));
     assert!(report.is_clean(), "{report}");
 }
+
+#[test]
+fn the_backend_can_be_chosen_where_it_exists() {
+    for backend in [windlass::Backend::Auto, windlass::Backend::Epoll] {
+        let built = Runtime::builder().workers(1).backend(backend).build();
+        if cfg!(target_os = "linux") || backend == windlass::Backend::Auto {
+            let runtime = built.expect("it exists here");
+            let slept = windlass::time::sleep(std::time::Duration::from_millis(1));
+            runtime.block_on(slept);
+        } else {
+            assert!(built.unwrap_err().to_string().contains("Backend::Auto"));
+        }
+    }
+}

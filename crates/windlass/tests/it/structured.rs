@@ -525,3 +525,73 @@ async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
         Err(RecvWithinError::Closed)
     );
 }
+
+/// Everything that can be waited for and never comes, in one select that loses to a yield; what it
+/// leaves behind must not be in anybody's way.
+#[windlass::test(simulated, seeds = 50)]
+async fn a_dropped_wait_in_every_branch_of_a_select_leaves_nothing_behind() {
+    use windlass::channel::{broadcast, mpmc, mpsc, oneshot, watch};
+    use windlass::sync::{Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore};
+
+    let (mutex, rwlock, semaphore) = (Mutex::new(1), RwLock::new(2), Semaphore::new(1));
+    let (notify, barrier, once) = (Notify::new(), Barrier::new(2), OnceCell::<u32>::new());
+    let (full, full_receiver) = mpmc::buffered(1);
+    let (empty_sender, empty) = mpmc::rendezvous::<u32>();
+    let (single_sender, mut single) = mpsc::buffered::<u32>(1);
+    let (once_sender, mut once_receiver) = oneshot::channel::<u32>();
+    let (watch_sender, mut watched) = watch::channel(0);
+    let (all_sender, mut all) = broadcast::channel::<u32>(4);
+    let token = CancellationToken::new();
+    full.send(1).await.unwrap();
+
+    for round in 0..20 {
+        let held = (
+            mutex.lock().await,
+            rwlock.write().await,
+            semaphore.acquire().await,
+        );
+        let winner = select! {
+            () = async { for _ in 0..round { yield_now().await; } } => 1,
+            _ = mutex.lock() => unreachable!("held"),
+            _ = rwlock.read() => unreachable!("held"),
+            _ = rwlock.write() => unreachable!("held"),
+            _ = semaphore.acquire() => unreachable!("held"),
+            _ = notify.notified() => unreachable!("nobody notifies"),
+            _ = barrier.wait() => unreachable!("alone"),
+            _ = once.get_or_init(pending) => unreachable!("never initialised"),
+            _ = full.send(9) => unreachable!("full"),
+            _ = empty.recv() => unreachable!("nothing is sent"),
+            _ = single.recv() => unreachable!("nothing is sent"),
+            _ = &mut once_receiver => unreachable!("nothing is sent"),
+            _ = watched.changed() => unreachable!("nothing changes"),
+            _ = all.recv() => unreachable!("nothing is sent"),
+            _ = token.cancelled() => unreachable!("nobody cancels"),
+            () = sleep(Duration::from_secs(60)) => unreachable!("time stands still"),
+        };
+        assert_eq!(winner, 1);
+        drop(held);
+    }
+
+    // Each of them still works, for the first who comes.
+    assert_eq!((*mutex.lock().await, *rwlock.write().await), (1, 2));
+    semaphore.acquire().await.unwrap().forget();
+    notify.notify_one();
+    notify.notified().await;
+    let (first, second) = join!(barrier.wait(), barrier.wait());
+    assert!(first.is_leader() != second.is_leader());
+    assert_eq!(*once.get_or_init(|| async { 3 }).await, 3);
+    assert_eq!(full_receiver.recv().await, Ok(1));
+    assert!(full_receiver.try_recv().is_err(), "no dropped send got in");
+    let (sent, received) = join!(empty_sender.send(4), empty.recv());
+    assert_eq!((sent.is_ok(), received), (true, Ok(4)));
+    single_sender.send(5).await.unwrap();
+    assert_eq!(single.recv().await, Ok(5));
+    once_sender.send(6).unwrap();
+    assert_eq!(once_receiver.await, Ok(6));
+    watch_sender.send(7).unwrap();
+    watched.changed().await.unwrap();
+    all_sender.send(8).unwrap();
+    assert_eq!(all.recv().await.unwrap(), 8);
+    token.cancel();
+    token.cancelled().await;
+}
