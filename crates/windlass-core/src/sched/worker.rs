@@ -388,7 +388,12 @@ impl Worker {
         let spin = &self.pool.config.spin;
         // Slots are for the last pass. Who was called has slept through that time already.
         let called = self.called.replace(false);
-        let rounds = self.spinning.rounds(spin.yields);
+        let mut rounds = self.spinning.rounds(spin.yields);
+        if self.pool.driver_is_deserted() {
+            // Who gives the core away on a busy machine may have to wait for it for milliseconds, and
+            // events would wait with it: go and sit there instead.
+            rounds = rounds.min(spin.tight);
+        }
         for round in 0..=rounds {
             let last = round == rounds || (called && round == 0);
             let found = self

@@ -1,6 +1,6 @@
 //! Real sockets on the driver.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use windlass::Runtime;
@@ -62,19 +62,53 @@ fn e3_idle_makes_no_wakeup_and_a_byte_still_wakes_its_task() {
         "an idle runtime woke up"
     );
 
-    let mut latencies = Vec::new();
+    let mut thread = PlainReader::start();
+    let (mut latencies, mut of_a_thread) = (Vec::new(), Vec::new());
     for _ in 0..200 {
         let began = Instant::now();
         client.write_all(b"x").expect("written");
         latencies.push(received.recv().expect("it arrives") - began);
         std::thread::sleep(Duration::from_millis(1));
+        of_a_thread.push(thread.ping());
+        std::thread::sleep(Duration::from_millis(1));
     }
     drop(client);
     assert_eq!(runtime.block_on(reader).expect("it ends"), 200);
     latencies.sort();
-    let p99 = latencies[197];
-    // The contract says 1 ms; a real-time twin allows ten times as much.
-    assert!(p99 < Duration::from_millis(10), "p99 {p99:?}");
+    of_a_thread.sort();
+    // The contract says 1 ms; a real-time twin allows ten times as much, on top of what the machine
+    // needs at this moment to wake a plain thread that reads from a socket.
+    let (p99, machine) = (latencies[197], of_a_thread[197]);
+    let bound = Duration::from_millis(10) + 3 * machine;
+    assert!(p99 < bound, "p99 {p99:?}; of a plain thread {machine:?}");
+}
+
+/// A thread that waits in a read, for comparison.
+struct PlainReader {
+    client: std::net::TcpStream,
+    received: std::sync::mpsc::Receiver<Instant>,
+}
+
+impl PlainReader {
+    fn start() -> PlainReader {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+        let client = std::net::TcpStream::connect(listener.local_addr().expect("known"));
+        let client = client.expect("connected");
+        client.set_nodelay(true).expect("set");
+        let (mut stream, _) = listener.accept().expect("accepted");
+        let (sent, received) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut byte = [0];
+            while matches!(stream.read(&mut byte), Ok(1)) && sent.send(Instant::now()).is_ok() {}
+        });
+        PlainReader { client, received }
+    }
+
+    fn ping(&mut self) -> Duration {
+        let began = Instant::now();
+        self.client.write_all(b"x").expect("written");
+        self.received.recv().expect("it arrives") - began
+    }
 }
 
 #[test]
