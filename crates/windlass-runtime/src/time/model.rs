@@ -52,10 +52,12 @@ impl Timer {
         assert!(unsafe { self.shard.register(&self.entry, deadline, 0, waker) });
     }
 
-    /// If it has fired: sets it again, as a sleep that is reset does, without the lock in between.
+    /// If it has fired: looks at it as its drop does, without the lock, and sets it again, as a sleep
+    /// that is reset does.
     pub fn renew_if_due(&self, deadline: u64, waker: Waker) -> bool {
         let due = self.entry.told() == Told::Due;
         if due {
+            self.entry.look_as_owner();
             self.entry.renew();
             self.set(deadline, waker);
         }

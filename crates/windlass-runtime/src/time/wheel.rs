@@ -113,6 +113,14 @@ impl Entry {
         self.told.store(Told::Waiting as u8, Ordering::Relaxed);
     }
 
+    /// What dropping a told entry does: it looks at the waker without the lock.
+    #[cfg(windlass_loom)]
+    pub(crate) fn look_as_owner(&self) {
+        // SAFETY: rule 3: told, so it is the owner's alone; loom checks that.
+        let armed = unsafe { self.with(|inner| inner.waker.is_some()) };
+        assert!(!armed, "who tells takes the waker out first");
+    }
+
     /// Rule 3: the last access of whoever took the entry out.
     fn tell(&self, told: Told) {
         // Release: pairs with the Acquire load in `told`.
