@@ -195,11 +195,14 @@ impl<T> Sender<T> {
             unseen: receivers,
         });
         state.end += 1;
-        let end = state.end;
+        let (end, nobody_waits) = (state.end, state.waiters.is_empty());
         drop(state);
         // Users' code: outside of the lock.
         drop(oldest);
-        self.shared.tell(end);
+        if !nobody_waits {
+            // Whoever comes to wait from now on has seen this value.
+            self.shared.tell(end);
+        }
         Ok(receivers)
     }
 

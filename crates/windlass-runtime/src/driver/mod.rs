@@ -7,13 +7,14 @@
 mod alarm_clock;
 mod source;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use mio::event::Source as MioSource;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use windlass_core::sched::driver::Driver;
-use windlass_core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::sync::{Arc, Mutex, clock};
 use windlass_core::tuning::MAX_IO_COMPLETIONS;
 
@@ -41,9 +42,17 @@ pub(crate) struct IoDriver {
     registry: Registry,
     bell: Arc<Bell>,
     timers: Timers,
+    /// How many sources there are, for a look without the lock.
     sources: AtomicUsize,
+    registered: Mutex<Registered>,
     graveyard: Mutex<Vec<Arc<Source>>>,
-    closed: AtomicBool,
+}
+
+/// All sources, by address; touched when one comes or goes, and at the end.
+#[derive(Default)]
+struct Registered {
+    all: BTreeMap<usize, Arc<Source>>,
+    closed: bool,
 }
 
 /// What belongs to whoever sleeps in the driver.
@@ -87,8 +96,8 @@ impl IoDriver {
             bell,
             timers: Timers::new(workers, move || rung.ring()),
             sources: AtomicUsize::new(0),
+            registered: Mutex::default(),
             graveyard: Mutex::default(),
-            closed: AtomicBool::new(false),
         }))
     }
 
@@ -103,7 +112,12 @@ impl IoDriver {
 
     /// The pool has ended: nothing is waited for any more, and everybody who waits is told.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        let all = {
+            let mut registered = self.registered.lock();
+            registered.closed = true;
+            std::mem::take(&mut registered.all)
+        };
+        all.into_values().for_each(|source| source.shut());
         self.timers.close();
     }
 
@@ -203,6 +217,11 @@ impl std::fmt::Debug for IoDriver {
     }
 }
 
+/// What an operation on a resource says whose runtime has ended.
+pub(crate) fn shut_down() -> io::Error {
+    io::Error::other("the runtime of this resource has been shut down: open it on a running one")
+}
+
 /// A registered resource: tells when it is ready, and is deregistered on drop.
 #[derive(Debug)]
 pub(crate) struct Registration {
@@ -216,21 +235,24 @@ impl Registration {
         driver: &Arc<IoDriver>,
         resource: &mut impl MioSource,
     ) -> io::Result<Registration> {
-        if driver.closed.load(Ordering::Acquire) {
-            return Err(io::Error::other(
-                "the runtime has been shut down: open the resource on a running one",
-            ));
-        }
         let source = Arc::new(Source::default());
         let token = Token(Arc::as_ptr(&source).expose_provenance());
-        driver
-            .registry
-            .register(resource, token, Interest::READABLE | Interest::WRITABLE)?;
+        {
+            let mut registered = driver.registered.lock();
+            if registered.closed {
+                return Err(shut_down());
+            }
+            registered.all.insert(token.0, source.clone());
+        }
         driver.sources.fetch_add(1, Ordering::Relaxed);
-        Ok(Registration {
+        // From here on the drop takes it back.
+        let registration = Registration {
             driver: driver.clone(),
             source,
-        })
+        };
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        driver.registry.register(resource, token, interest)?;
+        Ok(registration)
     }
 
     /// Where it is registered.
@@ -253,6 +275,8 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         self.driver.sources.fetch_sub(1, Ordering::Relaxed);
+        let address = Arc::as_ptr(&self.source).addr();
+        drop(self.driver.registered.lock().all.remove(&address));
         self.driver.graveyard.lock().push(self.source.clone());
     }
 }

@@ -16,7 +16,9 @@ const READABLE: u32 = 1;
 const WRITABLE: u32 = 2;
 const READ_CLOSED: u32 = 4;
 const WRITE_CLOSED: u32 = 8;
-const ONE_EVENT: u32 = 16;
+/// Nobody will tell of events any more.
+const SHUT: u32 = 16;
+const ONE_EVENT: u32 = 32;
 const BITS: u32 = ONE_EVENT - 1;
 
 /// What somebody wants to do.
@@ -29,8 +31,8 @@ pub(crate) enum Direction {
 impl Direction {
     fn mask(self) -> u32 {
         match self {
-            Direction::Read => READABLE | READ_CLOSED,
-            Direction::Write => WRITABLE | WRITE_CLOSED,
+            Direction::Read => READABLE | READ_CLOSED | SHUT,
+            Direction::Write => WRITABLE | WRITE_CLOSED | SHUT,
         }
     }
 
@@ -46,6 +48,13 @@ impl Direction {
 /// The state in which a resource was found ready.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ready(u32);
+
+impl Ready {
+    /// True if the driver has ended: waiting would be for ever.
+    pub(crate) fn is_shut(self) -> bool {
+        self.0 & SHUT != 0
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Source {
@@ -70,6 +79,11 @@ impl Source {
             bits |= WRITE_CLOSED;
         }
         self.set(bits);
+    }
+
+    /// The driver has ended: everybody who waits is told, now and later.
+    pub(super) fn shut(&self) {
+        self.set(SHUT);
     }
 
     /// Adds readiness and wakes who waited for it.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use windlass_core::sync::Arc;
 
-use crate::driver::{Direction, IoDriver, Registration};
+use crate::driver::{Direction, IoDriver, Registration, shut_down};
 
 /// A socket and its registration; dropping it takes the socket out of the driver, then closes it.
 #[derive(Debug)]
@@ -33,6 +33,9 @@ impl<S: mio::event::Source> Registered<S> {
     ) -> Poll<io::Result<R>> {
         loop {
             let found = ready!(self.registration.source().poll_ready(direction, cx));
+            if found.is_shut() {
+                return Poll::Ready(Err(shut_down()));
+            }
             match attempt(&self.socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.registration.source().clear(direction, found);

@@ -194,3 +194,26 @@ fn a_refused_connection_is_an_error() {
         );
     });
 }
+
+#[test]
+fn a_socket_that_outlives_its_runtime_says_so_instead_of_waiting() {
+    let first = Runtime::builder().workers(1).build().expect("it builds");
+    let (mut reading, mut client) = first.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("known");
+        let client = TcpStream::connect(address).await.expect("connected");
+        let (stream, _) = listener.accept().await.expect("accepted");
+        (stream, client)
+    });
+    let waiting = std::thread::spawn(move || {
+        let mut byte = [0];
+        windlass::block_on(reading.read(&mut byte)).expect_err("nobody tells of events any more")
+    });
+    // It may already wait, or come later: both are told.
+    std::thread::sleep(Duration::from_millis(20));
+    drop(first);
+    let error = waiting.join().expect("it does not panic");
+    assert!(error.to_string().contains("shut down"), "{error}");
+    let late = windlass::block_on(client.write(b"x"));
+    assert!(late.is_err(), "the other end is of the same runtime");
+}
