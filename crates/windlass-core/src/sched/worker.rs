@@ -82,11 +82,15 @@ impl Spinning {
     fn rounds(&self, most: u32) -> u32 {
         let number = self.searches.get().wrapping_add(1);
         self.searches.set(number);
-        if self.eager.get() > 0 || number.is_multiple_of(SPIN_PROBE_ONE_IN) {
+        if self.pays() || number.is_multiple_of(SPIN_PROBE_ONE_IN) {
             most
         } else {
             most.min(1)
         }
+    }
+
+    fn pays(&self) -> bool {
+        self.eager.get() > 0
     }
 
     fn found(&self, round: u32) {
@@ -389,7 +393,7 @@ impl Worker {
         // Slots are for the last pass. Who was called has slept through that time already.
         let called = self.called.replace(false);
         let mut rounds = self.spinning.rounds(spin.yields);
-        if self.pool.driver_is_deserted() {
+        if !self.spinning.pays() && self.pool.driver_is_deserted() {
             // Who gives the core away on a busy machine may have to wait for it for milliseconds, and
             // events would wait with it: go and sit there instead.
             rounds = rounds.min(spin.tight);
