@@ -58,6 +58,16 @@ pub struct StuckJob {
     pub location: &'static Location<'static>,
 }
 
+impl StuckJob {
+    pub(crate) fn of(task: &TaskRef) -> StuckJob {
+        let meta = task.header().meta();
+        StuckJob {
+            name: meta.name().map(|name| name.to_string()),
+            location: meta.location(),
+        }
+    }
+}
+
 impl fmt::Display for StuckJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("(unnamed)");
@@ -285,11 +295,7 @@ impl BlockingPool {
                 .wait_for(state, Duration::from_nanos(deadline - now))
                 .0;
         }
-        let describe = |task: &TaskRef| StuckJob {
-            name: task.header().meta().name().map(|name| name.to_string()),
-            location: task.header().meta().location(),
-        };
-        state.running.values().map(describe).collect()
+        state.running.values().map(StuckJob::of).collect()
     }
 
     pub(crate) fn snapshot(&self) -> BlockingSnapshot {

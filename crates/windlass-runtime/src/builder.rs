@@ -21,7 +21,8 @@ pub enum Spin {
     Short,
     /// No spinning at all: for machines with more runnable threads than cores.
     None,
-    /// This many rounds that pause the core, then this many that give it away.
+    /// This many rounds that pause the core, then this many that give it away, where that has found
+    /// something lately; otherwise one round, and now and then all of them to see.
     Rounds {
         /// Rounds that pause the core.
         tight: u32,

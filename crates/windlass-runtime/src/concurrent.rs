@@ -1,12 +1,12 @@
 //! Several futures on one task: all of them, or the first.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
-use windlass_core::sync::{Arc, Mutex, random};
-use windlass_core::task::Budget;
+use windlass_core::sync::{Arc, random};
+
+use crate::woken::Woken;
 
 /// Waits for all `futures` and gives their outputs in the same order.
 ///
@@ -62,46 +62,16 @@ struct Set<F> {
     woken: Arc<Woken>,
 }
 
-/// Which of them were woken, and whom to tell.
-#[derive(Default)]
-struct Woken(Mutex<(VecDeque<usize>, Option<Waker>)>);
-
-struct MemberWaker {
-    index: usize,
-    woken: Arc<Woken>,
-}
-
-impl Wake for MemberWaker {
-    fn wake(self: Arc<Self>) {
-        let mut woken = self.woken.0.lock();
-        woken.0.push_back(self.index);
-        let waker = woken.1.take();
-        drop(woken);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
-
 impl<F: Future> Set<F> {
     /// `start` says which is polled first.
     fn new<I: IntoIterator<Item = F>>(futures: I, start: usize) -> Set<F> {
+        let mut pinned: Vec<_> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
+        let count = pinned.len();
         let woken = Arc::new(Woken::default());
-        let futures: Vec<_> = futures
-            .into_iter()
-            .enumerate()
-            .map(|(index, future)| {
-                let waker = Waker::from(Arc::new(MemberWaker {
-                    index,
-                    woken: woken.clone(),
-                }));
-                Some((Box::pin(future), waker))
-            })
-            .collect();
-        let count = futures.len();
-        if count > 0 {
-            let all = (0..count).map(|step| (start % count + step) % count);
-            woken.0.lock().0.extend(all);
+        let mut futures: Vec<_> = (0..count).map(|_| None).collect();
+        for index in (0..count).map(|step| (start % count + step) % count) {
+            let waker = woken.join(index as u64);
+            futures[index] = pinned[index].take().map(|future| (future, waker));
         }
         Set { futures, woken }
     }
@@ -113,19 +83,7 @@ impl<F: Future> Set<F> {
     /// The next one that is ready, with its place.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(usize, F::Output)> {
         loop {
-            // Without any budget left they would all report pending and ask to be looked at again.
-            if Budget::current().remaining() == Some(0) {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            let mut woken = self.woken.0.lock();
-            let Some(index) = woken.0.pop_front() else {
-                let old = woken.1.replace(cx.waker().clone());
-                drop(woken);
-                drop(old);
-                return Poll::Pending;
-            };
-            drop(woken);
+            let index = ready!(self.woken.poll_next(cx)) as usize;
             let Some((future, waker)) = &mut self.futures[index] else {
                 continue;
             };

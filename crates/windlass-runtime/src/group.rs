@@ -1,19 +1,19 @@
 //! Task groups: children that end before the group does.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
-use windlass_core::sync::Mutex;
-use windlass_core::task::{AbortHandle, Budget, JoinError, JoinHandle, Options};
+use windlass_core::task::{AbortHandle, JoinError, JoinHandle, Options};
 
 use crate::cancel::CancellationToken;
 use crate::handle::Handle;
 use crate::time::inherit_deadline;
+use crate::woken::Woken;
 
 /// Runs fallible children together: the first failure cancels the others, and `join` waits for all
 /// of them before it reports it.
@@ -39,33 +39,12 @@ pub struct TaskGroup<T, E> {
     token: CancellationToken,
     children: HashMap<u64, Child<T, E>>,
     next_key: u64,
-    ready: Arc<Ready>,
+    woken: Arc<Woken>,
 }
 
 struct Child<T, E> {
     task: JoinHandle<Result<T, E>>,
     waker: Waker,
-}
-
-/// Which children have something to say, and whom to tell.
-#[derive(Default)]
-struct Ready(Mutex<(VecDeque<u64>, Option<Waker>)>);
-
-struct ChildWaker {
-    key: u64,
-    ready: Arc<Ready>,
-}
-
-impl Wake for ChildWaker {
-    fn wake(self: Arc<Self>) {
-        let mut ready = self.ready.0.lock();
-        ready.0.push_back(self.key);
-        let waker = ready.1.take();
-        drop(ready);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
 }
 
 /// How a child of a group failed.
@@ -155,7 +134,7 @@ where
             token: parent.child(),
             children: HashMap::new(),
             next_key: 0,
-            ready: Arc::default(),
+            woken: Arc::default(),
         }
     }
 
@@ -180,12 +159,8 @@ where
         self.token.abort_on_cancel(abort.clone());
         self.next_key += 1;
         let key = self.next_key;
-        let waker = Waker::from(Arc::new(ChildWaker {
-            key,
-            ready: self.ready.clone(),
-        }));
         // Its first look registers the waker with the task.
-        waker.wake_by_ref();
+        let waker = self.woken.join(key);
         self.children.insert(key, Child { task, waker });
         Ok(abort)
     }
@@ -222,20 +197,7 @@ where
             return Poll::Ready(None);
         }
         loop {
-            // The children's handles spend the budget. Without any left they would report pending
-            // and ask to be looked at again, here, for ever.
-            if Budget::current().remaining() == Some(0) {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            let mut ready = self.ready.0.lock();
-            let Some(key) = ready.0.pop_front() else {
-                let old = ready.1.replace(cx.waker().clone());
-                drop(ready);
-                drop(old);
-                return Poll::Pending;
-            };
-            drop(ready);
+            let key = ready!(self.woken.poll_next(cx));
             let Some(child) = self.children.get_mut(&key) else {
                 continue;
             };

@@ -4,14 +4,14 @@
 //! Applications use the `windlass` crate, which re-exports all of this. The model checkers build
 //! the locks, the channels and the timers only: the rest starts real threads.
 
-pub mod channel;
-pub mod sync;
-pub mod time;
-
 /// What the model checkers leave out.
 macro_rules! outside_of_models {
     ($($item:item)*) => { $(#[cfg(not(any(windlass_loom, windlass_shuttle)))] $item)* };
 }
+
+pub mod channel;
+pub mod sync;
+pub mod time;
 
 outside_of_models! {
     mod blocking;
@@ -32,6 +32,7 @@ outside_of_models! {
     pub mod simulator;
     pub mod task;
     mod task_local;
+    mod woken;
 
     pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
     pub use builder::{Backend, BuildError, Builder, Spin};

@@ -270,16 +270,16 @@ fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
     }
     let began = clock::now();
     shared.blocking.close();
-    let pool = match &shared.world {
+    let (pool, stuck_jobs) = match &shared.world {
         Reality::Real(driver) => {
             let report = shared.pool.shutdown(Some(timeout));
             driver.close();
-            report
+            let used = Duration::from_nanos(clock::now() - began);
+            let stuck = shared.blocking.join(timeout.saturating_sub(used));
+            (report, stuck)
         }
         Reality::Simulated(simulator) => simulator.shutdown(timeout),
     };
-    let used = Duration::from_nanos(clock::now() - began);
-    let stuck_jobs = shared.blocking.join(timeout.saturating_sub(used));
     ShutdownReport {
         stuck_workers: pool.stuck,
         stuck_jobs,

@@ -4,71 +4,44 @@
 //! reads it and tells everybody who waits. It sleeps in that read and costs nothing meanwhile. In a
 //! simulation no signal ever comes.
 
-use std::future::{Future, poll_fn};
 use std::io;
-use std::task::{Poll, Waker};
+use std::sync::LazyLock;
 
-use windlass_core::sync::Mutex;
-
+use crate::concurrent::race;
 use crate::os;
+use crate::sync::Notify;
 
 /// Waits for ctrl-c (SIGINT). From the first call on, the signal no longer ends the program.
 /// Cancel-safe.
 pub async fn ctrl_c() -> io::Result<()> {
-    wait(os::SIGINT)?.await;
-    Ok(())
+    wait(os::SIGINT).await
 }
 
 /// Waits for the polite request to end (SIGTERM). From the first call on, the signal no longer ends
 /// the program. Cancel-safe.
 pub async fn terminate() -> io::Result<()> {
-    wait(os::SIGTERM)?.await;
-    Ok(())
+    wait(os::SIGTERM).await
 }
 
 /// Waits for either of [`ctrl_c`] and [`terminate`]. Cancel-safe.
 pub async fn shutdown() -> io::Result<()> {
-    let (mut int, mut term) = (Box::pin(wait(os::SIGINT)?), Box::pin(wait(os::SIGTERM)?));
-    poll_fn(|cx| {
-        if int.as_mut().poll(cx).is_ready() || term.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        Poll::Pending
-    })
-    .await;
-    Ok(())
+    let either = race([wait(os::SIGINT), wait(os::SIGTERM)]);
+    either.await.unwrap_or(Ok(()))
 }
 
-/// How often each signal has come, and who waits.
-struct Seen {
-    counts: [u64; os::SIGNALS],
-    waiters: Vec<Waker>,
-}
+/// Who waits, per signal.
+static COME: LazyLock<[Notify; os::SIGNALS]> =
+    LazyLock::new(|| std::array::from_fn(|_| Notify::new()));
 
-static SEEN: Mutex<Seen> = Mutex::new(Seen {
-    counts: [0; os::SIGNALS],
-    waiters: Vec::new(),
-});
+fn come(signal: i32) -> &'static Notify {
+    &COME[signal as usize % os::SIGNALS]
+}
 
 /// Waits for the next `signal` from now on.
-fn wait(signal: i32) -> io::Result<impl Future<Output = ()>> {
-    os::watch_signal(signal, |signal| {
-        let mut seen = SEEN.lock();
-        seen.counts[signal as usize % os::SIGNALS] += 1;
-        let waiters = std::mem::take(&mut seen.waiters);
-        drop(seen);
-        waiters.into_iter().for_each(Waker::wake);
-    })?;
-    let index = signal as usize % os::SIGNALS;
-    let before = SEEN.lock().counts[index];
-    Ok(poll_fn(move |cx| {
-        let mut seen = SEEN.lock();
-        if seen.counts[index] != before {
-            return Poll::Ready(());
-        }
-        if !seen.waiters.iter().any(|waker| waker.will_wake(cx.waker())) {
-            seen.waiters.push(cx.waker().clone());
-        }
-        Poll::Pending
-    }))
+async fn wait(signal: i32) -> io::Result<()> {
+    // Before the handler stands: what comes after that reaches this wait.
+    let notified = come(signal).notified();
+    os::watch_signal(signal, |signal| come(signal).notify_waiters())?;
+    notified.await;
+    Ok(())
 }

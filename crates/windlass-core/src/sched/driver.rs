@@ -13,9 +13,9 @@ pub trait Driver: Send + Sync + 'static {
     /// that these wakes follow the same rules as all others.
     fn deliver(&self);
 
-    /// Looks once without sleeping and delivers, at most `most` events; called by busy workers at
-    /// their interval, with the time at which they last looked at the clock.
-    fn poll(&self, now: u64, most: usize);
+    /// Looks once without sleeping and delivers, at most `MAX_IO_COMPLETIONS` events; called by busy
+    /// workers at their interval, with the time at which they last looked at the clock.
+    fn poll(&self, now: u64);
 
     /// Makes the current or the next `sleep` return.
     fn ring(&self);

@@ -543,12 +543,12 @@ impl Pool {
     }
 
     /// A busy worker's look into the driver.
-    pub(crate) fn poll_driver(&self, now: u64, most: usize) {
+    pub(crate) fn poll_driver(&self, now: u64) {
         let Some(driver) = &self.driver else { return };
         if !self.driver_taken.load(Ordering::Relaxed)
             && !self.driver_taken.swap(true, Ordering::Acquire)
         {
-            driver.poll(now, most);
+            driver.poll(now);
             self.driver_taken.store(false, Ordering::Release);
         }
     }

@@ -218,6 +218,12 @@ impl Simulation {
                 self.run_task(pick);
                 continue;
             }
+            let runnable = outside.runnable();
+            if runnable > 0 {
+                let pick = self.world.below(runnable);
+                self.run_helper(pick, outside);
+                continue;
+            }
             let pool = &self.worker.pool;
             if pool.close_if_empty() {
                 break;

@@ -23,8 +23,8 @@ use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
     INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
-    MAX_IO_COMPLETIONS, POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES,
-    SPIN_PROBE_ONE_IN, TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS,
+    POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES, SPIN_PROBE_ONE_IN,
+    TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -266,7 +266,7 @@ impl Worker {
             return None;
         }
         self.pace.since_injector.set(0);
-        self.pool.poll_driver(now, MAX_IO_COMPLETIONS);
+        self.pool.poll_driver(now);
         // One, not a batch: local work is there too, and a batch would only push that out, to the
         // other workers and their caches.
         self.take_from_injector(1)
@@ -293,7 +293,9 @@ impl Worker {
 
     /// Takes a batch into the mean that ends early, because there is nothing left to poll.
     fn measure_rest(&self) {
-        let polls = self.pace.batch.get() - self.pace.countdown.get();
+        // The look that found nothing was counted, too.
+        let looks = self.pace.batch.get() - self.pace.countdown.get();
+        let polls = looks.saturating_sub(1);
         if polls > 0 {
             self.measure(clock::now(), polls);
         }

@@ -57,7 +57,7 @@ impl Driver for Bell {
         due.into_iter().for_each(Waker::wake);
     }
 
-    fn poll(&self, _now: u64, _most: usize) {
+    fn poll(&self, _now: u64) {
         self.polls.fetch_add(1, Ordering::SeqCst);
         let due = std::mem::take(&mut self.state.lock().unwrap().due);
         due.into_iter().for_each(Waker::wake);

@@ -188,7 +188,7 @@ impl Driver for IoDriver {
         self.timers.expire(now);
     }
 
-    fn poll(&self, now: u64, _most: usize) {
+    fn poll(&self, now: u64) {
         self.timers.expire(now);
         if self.sources() == 0 {
             return;

@@ -22,6 +22,8 @@ use super::Address;
 
 /// Bytes that a direction of a connection holds before a writer waits.
 const WINDOW: usize = 64 * 1024;
+/// Connections that wait to be accepted; the next one is refused.
+const BACKLOG: usize = 128;
 /// Where code runs that was not put on a host.
 const LOCALHOST: &str = "localhost";
 const FIRST_FREE_PORT: u16 = 49_152;
@@ -51,7 +53,8 @@ struct State {
 #[derive(Debug, Default)]
 struct Backlog {
     waiting: VecDeque<(End, SocketAddr)>,
-    waker: Option<Waker>,
+    /// Several tasks may accept.
+    wakers: Vec<Waker>,
 }
 
 #[derive(Debug)]
@@ -148,7 +151,7 @@ impl Network {
             let event = entry.remove();
             let woken = state.handle(event, &self.world);
             drop(state);
-            woken.into_iter().flatten().for_each(Waker::wake);
+            woken.into_iter().for_each(Waker::wake);
         }
     }
 
@@ -324,28 +327,32 @@ impl State {
     }
 
     /// An event happens; gives who is to be woken.
-    fn handle(&mut self, event: Event, world: &World) -> [Option<Waker>; 2] {
+    fn handle(&mut self, event: Event, world: &World) -> Vec<Waker> {
         match event {
             Event::Knock { from, to, peer } => self.knocked(from, to, peer, world),
             Event::Answer { pipe, accepted } => {
                 let there = &mut self.pipes[pipe];
                 there.open = if accepted { Open::Yes } else { Open::Refused };
-                [there.reader.take(), None]
+                there.reader.take().into_iter().collect()
             }
             Event::Bytes { pipe, bytes } => {
                 let (from, to) = (self.pipes[pipe].from, self.pipes[pipe].to);
                 if self.is_cut(from, to) {
                     // It was on its way when the link was cut: sent again once that is healed.
                     self.pipes[pipe].held.push(bytes);
-                    return [None, None];
+                    return Vec::new();
                 }
                 let there = &mut self.pipes[pipe];
+                if there.reset {
+                    // It was on its way when the connection broke.
+                    return Vec::new();
+                }
                 if bytes.is_empty() {
                     there.ended = true;
                 } else {
                     there.arrived.extend(bytes);
                 }
-                [there.reader.take(), None]
+                there.reader.take().into_iter().collect()
             }
         }
     }
@@ -356,7 +363,7 @@ impl State {
         to: SocketAddr,
         peer: SocketAddr,
         world: &World,
-    ) -> [Option<Waker>; 2] {
+    ) -> Vec<Waker> {
         let (here, there) = (self.pipes[from.writes].from, self.pipes[from.writes].to);
         if self.is_cut(here, there) {
             // Asked again until somebody answers, or the asker gives up.
@@ -366,20 +373,20 @@ impl State {
                 self.queue
                     .insert((later, self.events), Event::Knock { from, to, peer });
             }
-            return [None, None];
+            return Vec::new();
         }
         let other = End {
             reads: from.writes,
             writes: from.reads,
         };
-        let mut woken = None;
+        let mut woken = Vec::new();
         let accepted = match self.listeners.get_mut(&to) {
-            Some(backlog) => {
+            Some(backlog) if backlog.waiting.len() < BACKLOG => {
                 backlog.waiting.push_back((other, peer));
-                woken = backlog.waker.take();
+                woken = std::mem::take(&mut backlog.wakers);
                 true
             }
-            None => false,
+            _ => false,
         };
         self.pipes[from.writes].open = Open::Yes;
         let answer = Event::Answer {
@@ -387,7 +394,7 @@ impl State {
             accepted,
         };
         self.send(from.reads, answer, world);
-        [woken, None]
+        woken
     }
 
     /// Both ends of every connection between two hosts are told that it is broken.
@@ -435,7 +442,9 @@ impl Listener {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         };
         let Some((end, peer)) = backlog.waiting.pop_front() else {
-            backlog.waker = Some(cx.waker().clone());
+            if !backlog.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                backlog.wakers.push(cx.waker().clone());
+            }
             return Poll::Pending;
         };
         drop(state);

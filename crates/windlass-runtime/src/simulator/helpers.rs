@@ -5,16 +5,19 @@
 //! the dice decide when it goes on.
 //!
 //! ```text
-//! Waiting --wake--> Runnable --go_on--> Running --block_on waits--> Waiting
-//!                                          \------closure ended--> (gone)
+//! Unbegun --------go_on--> Running --block_on waits--> Waiting --wake--> Runnable --go_on--> Running
+//!    \--dismiss--> Dismissed   \------closure ended--> Ended
 //! ```
+//! At the end those that have not begun are dismissed: their closures are dropped. One that waits
+//! for something that never comes is left to itself, and named.
 
 use std::cell::Cell;
 
 use windlass_core::Signal;
 use windlass_core::sync::{Arc, Condvar, Mutex, World, clock, thread};
-use windlass_core::task::Job;
+use windlass_core::task::{Job, TaskRef};
 
+use crate::blocking::StuckJob;
 use crate::handle::Handle;
 
 thread_local! {
@@ -38,10 +41,15 @@ struct List {
 struct Helper {
     state: Mutex<State>,
     changed: Condvar,
+    job: Option<TaskRef>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
+    /// Its closure has not begun; it may when it is chosen.
+    Unbegun,
+    /// Its closure is not to begin.
+    Dismissed,
     /// It may go on when it is chosen.
     Runnable,
     /// It has the turn.
@@ -71,12 +79,16 @@ impl Helpers {
             return drop(job);
         }
         let helper = Arc::new(Helper {
-            state: Mutex::new(State::Runnable),
+            state: Mutex::new(State::Unbegun),
             changed: Condvar::new(),
+            job: job.task(),
         });
         let (own, helpers, runtime) = (helper.clone(), self.clone(), runtime.clone());
         let started = thread::spawn("windlass-helper".into(), 0, move || {
-            own.wait_for_turn();
+            if !own.wait_to_begin() {
+                drop((job, runtime));
+                return own.change(State::Ended);
+            }
             OWN.with(|pool| pool.set(Arc::as_ptr(&helpers)));
             windlass_core::set_signal(Some(own.clone()));
             let world = helpers.world.clone();
@@ -97,9 +109,23 @@ impl Helpers {
         OWN.with(|own| std::ptr::eq(own.get(), self))
     }
 
-    /// No helper is started any more. Those that wait are left to themselves.
+    /// No closure begins any more; those that have not are dropped.
     pub(super) fn close(&self) {
-        self.list.lock().closed = true;
+        let mut list = self.list.lock();
+        list.closed = true;
+        let all = std::mem::take(&mut list.all);
+        drop(list);
+        // Not under the lock: dropping a closure runs users' code.
+        let begun = all.into_iter().filter(|helper| !helper.dismiss());
+        let mut begun: Vec<_> = begun.collect();
+        self.list.lock().all.append(&mut begun);
+    }
+
+    /// Closures that wait for something that has not come.
+    pub(super) fn stuck(&self) -> Vec<StuckJob> {
+        let list = self.list.lock();
+        let jobs = list.all.iter().filter_map(|helper| helper.job.as_ref());
+        jobs.map(StuckJob::of).collect()
     }
 
     /// How many helpers may go on.
@@ -144,7 +170,21 @@ fn run(job: Job, start_by: Option<u64>) {
 
 impl Helper {
     fn is_runnable(&self) -> bool {
-        *self.state.lock() == State::Runnable
+        matches!(*self.state.lock(), State::Unbegun | State::Runnable)
+    }
+
+    /// Ends a helper that has not begun, and waits for that. False: it has.
+    fn dismiss(&self) -> bool {
+        let mut state = self.state.lock();
+        if *state != State::Unbegun {
+            return false;
+        }
+        *state = State::Dismissed;
+        self.changed.notify_all();
+        while *state != State::Ended {
+            state = self.changed.wait(state);
+        }
+        true
     }
 
     fn change(&self, to: State) {
@@ -163,12 +203,13 @@ impl Helper {
         *state
     }
 
-    /// The helper's side.
-    fn wait_for_turn(&self) {
+    /// The helper's side. False: it is not to begin.
+    fn wait_to_begin(&self) -> bool {
         let mut state = self.state.lock();
-        while *state != State::Running {
+        while *state == State::Unbegun {
             state = self.changed.wait(state);
         }
+        *state == State::Running
     }
 }
 

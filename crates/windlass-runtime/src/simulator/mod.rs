@@ -39,6 +39,7 @@ pub use crate::net::simulated::{Net, OnHost};
 
 pub use self::explore::explore;
 use self::helpers::Helpers;
+use crate::blocking::StuckJob;
 use crate::handle::Handle;
 use crate::net::simulated::Network;
 use crate::place;
@@ -152,14 +153,15 @@ impl Simulator {
         self.world.enter(f)
     }
 
-    pub(crate) fn shutdown(&self, limit: Duration) -> StopReport {
+    /// Ends everything; names the blocking closures that wait for something that has not come.
+    pub(crate) fn shutdown(&self, limit: Duration) -> (StopReport, Vec<StuckJob>) {
         let Some(mut core) = self.core.try_lock() else {
-            return StopReport::default();
+            return (StopReport::default(), Vec::new());
         };
         self.helpers.close();
         let report = self.inside(|| core.shutdown(limit, self));
         self.timers.close();
-        report
+        (report, self.helpers.stuck())
     }
 
     fn describe(&self, stuck: Stuck) -> String {

@@ -333,3 +333,62 @@ fn a_port_without_a_listener_refuses() {
         assert!(TcpStream::connect("no port").await.is_err());
     });
 }
+
+#[test]
+fn the_end_of_a_simulation_ends_or_names_its_blocking_closures() {
+    let runtime = Runtime::simulated(11);
+    let dropped = Arc::new(());
+    let unbegun = runtime.block_on(async {
+        let held = dropped.clone();
+        let blocked = windlass::task::Builder::new().name("waits for ever");
+        let blocked = blocked.spawn_blocking_on(&windlass::Handle::current(), || {
+            windlass::Handle::current().block_on(std::future::pending::<()>());
+        });
+        drop(blocked.expect("a thread"));
+        let freed = windlass::task::Builder::new().name("waits for a task");
+        let task = spawn(std::future::pending::<()>());
+        let freed = freed.spawn_blocking_on(&windlass::Handle::current(), move || {
+            assert!(windlass::Handle::current().block_on(task).is_err());
+        });
+        drop(freed.expect("a thread"));
+        // All of them wait now; the next one has no chance to begin.
+        sleep(ms(5)).await;
+        Some(spawn_blocking(move || drop(held)))
+    });
+    let report = runtime.shutdown(ms(10));
+    let unbegun = unbegun.expect("just made");
+    assert!(windlass::block_on(unbegun).is_err(), "dropped, not run");
+    assert_eq!(Arc::strong_count(&dropped), 1);
+    let names: Vec<_> = report
+        .stuck_jobs
+        .iter()
+        .map(|job| job.name.clone())
+        .collect();
+    assert_eq!(names, [Some("waits for ever".to_owned())], "{report}");
+}
+
+#[test]
+fn several_tasks_accept_and_a_full_backlog_refuses() {
+    Runtime::simulated(2).block_on(async {
+        let listener = Arc::new(TcpListener::bind("localhost:9").await.unwrap());
+        let acceptors: Vec<_> = (0..3)
+            .map(|_| {
+                let listener = listener.clone();
+                spawn(async move { listener.accept().await.map(|(stream, _)| stream) })
+            })
+            .collect();
+        sleep(ms(1)).await;
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            clients.push(TcpStream::connect("localhost:9").await.unwrap());
+        }
+        for acceptor in acceptors {
+            acceptor.await.unwrap().unwrap();
+        }
+        for _ in 0..128 {
+            clients.push(TcpStream::connect("localhost:9").await.unwrap());
+        }
+        let refused = TcpStream::connect("localhost:9").await.expect_err("full");
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    });
+}
