@@ -51,6 +51,15 @@ pub const SPIN_YIELD: u32 = if cfg!(windlass_shuttle) { 2 } else { 16 };
 /// a steal that just missed, not of a wake-up.
 pub const SPIN_PAUSES: u32 = 32;
 
+/// Pauses before a taken lock is tried a second time; they double from try to try.
+///
+/// The long pause is the point: whoever holds the lock goes on with its cache lines for hundreds of
+/// operations instead of giving them away for each. Measured on two cores, against trying at once:
+/// channels of four senders 42 -> 18 ns per message, a broadcast 137 -> 53.
+pub const LOCK_PAUSES_FIRST: u32 = 32;
+/// Pauses before the last try; after it (some 20 us in all) the thread sleeps until the lock is free.
+pub const LOCK_PAUSES_LAST: u32 = 512;
+
 /// Victims that one search round probes by default; the look before sleeping visits all.
 pub const VICTIMS_PER_SEARCH: usize = 4;
 

@@ -9,6 +9,8 @@ pub use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use std::time::Duration;
 
+use crate::tuning;
+
 /// Atomics and fences: the standard ones behind types of our own, so that clippy can tell an
 /// atomic of the shim from one that the model checkers do not see.
 pub mod atomic {
@@ -168,13 +170,34 @@ impl<T> Mutex<T> {
     }
 
     /// Waits for the lock.
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
+        match self.try_lock() {
+            Some(guard) => guard,
+            None => self.lock_contended(),
+        }
+    }
+
+    /// Keeps away from the lock for longer and longer, then sleeps until it is free.
+    #[cold]
+    fn lock_contended(&self) -> MutexGuard<'_, T> {
+        let mut pauses = tuning::LOCK_PAUSES_FIRST;
+        while pauses <= tuning::LOCK_PAUSES_LAST {
+            for _ in 0..pauses {
+                std::hint::spin_loop();
+            }
+            if let Some(guard) = self.try_lock() {
+                return guard;
+            }
+            pauses *= 2;
+        }
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Takes the lock if nobody holds it; never blocks.
+    #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),

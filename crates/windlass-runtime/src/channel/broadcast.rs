@@ -3,6 +3,9 @@
 //! The channel keeps the newest `capacity` values. A receiver that is slower than that is told once
 //! how many it missed, and goes on with the oldest that is left.
 //!
+//! A receiver takes several values at once where several wait for it, up to a quarter of the
+//! capacity: it visits the lock once for all of them, and what it has taken it cannot miss.
+//!
 //! ```
 //! use windlass_runtime::channel::broadcast::{self, RecvError};
 //!
@@ -27,11 +30,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use windlass_core::sync::atomic::{AtomicUsize, Ordering};
-use windlass_core::sync::{Arc, Mutex, MutexGuard};
+use windlass_core::sync::{Arc, Mutex};
 use windlass_core::task::spend;
 
 pub use super::error::SendError;
 use crate::sync::wait_list::{Node, Status, Told, WaitList, in_rounds};
+
+/// The most that a receiver takes under the lock at once: enough to make the lock cheap per value,
+/// and little enough not to hold it for long.
+const LONGEST_BATCH: usize = 16;
 
 /// A channel that keeps the newest `capacity` values.
 ///
@@ -45,6 +52,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     );
     let shared = Arc::new(Shared {
         capacity,
+        longest_batch: (capacity / 4).clamp(1, LONGEST_BATCH),
         senders: AtomicUsize::new(1),
         state: Mutex::new(State {
             slots: VecDeque::new(),
@@ -57,11 +65,12 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let sender = Sender {
         shared: shared.clone(),
     };
-    (sender, Receiver { shared, next: 0 })
+    (sender, Receiver::new(shared, 0))
 }
 
 struct Shared<T> {
     capacity: usize,
+    longest_batch: usize,
     senders: AtomicUsize,
     state: Mutex<State<T>>,
 }
@@ -97,32 +106,42 @@ impl<T> State<T> {
         self.end - self.slots.len() as u64
     }
 
-    fn find(&mut self, next: &mut u64) -> Found<T> {
+    /// Takes what is at the receiver's position, and up to `most` values in all: what follows the
+    /// first goes to `batch`.
+    fn find(&mut self, next: &mut u64, batch: &mut VecDeque<Arc<T>>, most: usize) -> Found<T> {
         let begin = self.begin();
         if *next < begin {
             let missed = begin - *next;
             *next = begin;
             return Found::Lagged(missed);
         }
-        let index = (*next - begin) as usize;
-        let Some(slot) = self.slots.get_mut(index) else {
+        let Some(first) = self.take(next) else {
             return if self.closed {
                 Found::Closed
             } else {
                 Found::Nothing
             };
         };
+        while batch.len() + 1 < most
+            && let Some(value) = self.take(next)
+        {
+            batch.push_back(value);
+        }
+        Found::Value(first)
+    }
+
+    /// Takes the value at `next`, which is not before the oldest.
+    fn take(&mut self, next: &mut u64) -> Option<Arc<T>> {
+        let index = (*next - self.begin()) as usize;
+        let slot = self.slots.get_mut(index)?;
         *next += 1;
         slot.unseen -= 1;
         if slot.unseen > 0 {
-            return Found::Value(slot.value.clone());
+            return Some(slot.value.clone());
         }
         // The last one gets the value itself. What everybody has seen is at the front: whoever has
         // seen a value has seen those before it.
-        match self.slots.pop_front() {
-            Some(slot) => Found::Value(slot.value),
-            None => Found::Nothing,
-        }
+        self.slots.pop_front().map(|slot| slot.value)
     }
 
     /// A receiver leaves: what only it had not seen is taken out, to be dropped by the caller.
@@ -148,10 +167,7 @@ impl<T> Shared<T> {
         state.receivers += 1;
         let next = state.end;
         drop(state);
-        Receiver {
-            shared: self.clone(),
-            next,
-        }
+        Receiver::new(self.clone(), next)
     }
 
     /// Tells those who wait for a position before `end`.
@@ -216,12 +232,12 @@ impl<T> Sender<T> {
         self.shared.state.lock().receivers
     }
 
-    /// Values that some receiver has not seen.
+    /// Values that some receiver has not taken.
     pub fn len(&self) -> usize {
         self.shared.state.lock().slots.len()
     }
 
-    /// True if every receiver has seen everything.
+    /// True if every receiver has taken everything.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -255,11 +271,21 @@ impl<T> Drop for Sender<T> {
 /// Receives every value that is sent after it was made.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// The position of the next value.
+    /// The position of the next value to take.
     next: u64,
+    /// Taken, and not handed out yet.
+    batch: VecDeque<Arc<T>>,
 }
 
 impl<T> Receiver<T> {
+    fn new(shared: Arc<Shared<T>>, next: u64) -> Receiver<T> {
+        Receiver {
+            shared,
+            next,
+            batch: VecDeque::new(),
+        }
+    }
+
     /// A receiver of what is sent from now on.
     pub fn resubscribe(&self) -> Receiver<T> {
         self.shared.subscribe()
@@ -267,7 +293,7 @@ impl<T> Receiver<T> {
 
     /// Values that wait for this receiver, those it has missed included.
     pub fn len(&self) -> usize {
-        (self.shared.state.lock().end - self.next) as usize
+        self.batch.len() + (self.shared.state.lock().end - self.next) as usize
     }
 
     /// True if nothing waits for this receiver.
@@ -292,15 +318,22 @@ impl<T: Clone> Receiver<T> {
     /// Cancel-safe: a dropped future has taken nothing.
     pub fn recv(&mut self) -> Recv<'_, T> {
         Recv {
-            shared: &self.shared,
-            next: &mut self.next,
+            receiver: self,
             node: Node::new(0),
         }
     }
 
     /// The next value, if there is one.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let found = self.shared.state.lock().find(&mut self.next);
+        if let Some(value) = self.batch.pop_front() {
+            return Ok(own(value));
+        }
+        let Receiver {
+            shared,
+            next,
+            batch,
+        } = self;
+        let found = shared.state.lock().find(next, batch, shared.longest_batch);
         match found {
             Found::Value(value) => Ok(own(value)),
             Found::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
@@ -336,20 +369,24 @@ impl<T> Drop for Receiver<T> {
 /// The future of [`Receiver::recv`].
 #[must_use = "futures do nothing unless awaited"]
 pub struct Recv<'a, T> {
-    shared: &'a Shared<T>,
-    next: &'a mut u64,
+    receiver: &'a mut Receiver<T>,
     node: Node<u64>,
 }
 
 impl<T> Recv<'_, T> {
     /// Looks, and waits if there is nothing.
     fn find_or_wait(
-        mut state: MutexGuard<'_, State<T>>,
-        next: &mut u64,
+        receiver: &mut Receiver<T>,
         node: &Node<u64>,
         cx: &mut Context<'_>,
     ) -> Poll<Found<T>> {
-        let found = state.find(next);
+        let Receiver {
+            shared,
+            next,
+            batch,
+        } = receiver;
+        let mut state = shared.state.lock();
+        let found = state.find(next, batch, shared.longest_batch);
         if !matches!(found, Found::Nothing) {
             return Poll::Ready(found);
         }
@@ -369,14 +406,17 @@ impl<T: Clone> Future for Recv<'_, T> {
         let spent = ready!(spend(cx));
         // SAFETY: the node is not moved out of the pinned future.
         let this = unsafe { self.get_unchecked_mut() };
+        if let Some(value) = this.receiver.batch.pop_front() {
+            spent.made_progress();
+            return Poll::Ready(Ok(own(value)));
+        }
         if this.node.status() != Status::Idle {
-            let lock = &this.shared.state;
+            let lock = &this.receiver.shared.state;
             // SAFETY: the node is ours and was pushed into this list.
             ready!(unsafe { this.node.poll_told(cx, lock, |state| &mut state.waiters) });
             this.node.reset();
         }
-        let state = this.shared.state.lock();
-        let found = ready!(Self::find_or_wait(state, this.next, &this.node, cx));
+        let found = ready!(Self::find_or_wait(this.receiver, &this.node, cx));
         spent.made_progress();
         Poll::Ready(match found {
             Found::Value(value) => Ok(own(value)),
@@ -388,7 +428,7 @@ impl<T: Clone> Future for Recv<'_, T> {
 
 impl<T> Drop for Recv<'_, T> {
     fn drop(&mut self) {
-        let lock = &self.shared.state;
+        let lock = &self.receiver.shared.state;
         // SAFETY: the node is ours and was pushed, if at all, into this list.
         unsafe { self.node.withdraw(lock, |state| &mut state.waiters) };
     }
@@ -475,6 +515,6 @@ impl<T> fmt::Debug for Receiver<T> {
 
 impl<T> fmt::Debug for Recv<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shared.debug("Recv", f)
+        self.receiver.shared.debug("Recv", f)
     }
 }

@@ -131,6 +131,30 @@ fn a_slow_receiver_is_told_once_what_it_missed() {
     assert_eq!(block_on(slow.recv()), Err(broadcast::RecvError::Closed));
 }
 
+#[test]
+fn a_receiver_cannot_miss_what_it_has_taken() {
+    let (sender, mut receiver) = broadcast::channel(8);
+    for value in 0..8 {
+        sender.send(value).unwrap();
+    }
+    // A quarter of the capacity at once.
+    assert_eq!(receiver.try_recv(), Ok(0));
+    assert_eq!((receiver.len(), sender.len()), (7, 6));
+    for value in 8..18 {
+        sender.send(value).unwrap();
+    }
+    assert_eq!(block_on(receiver.recv()), Ok(1));
+    assert_eq!(
+        block_on(receiver.recv()),
+        Err(broadcast::RecvError::Lagged(8))
+    );
+    assert_eq!(block_on(receiver.recv()), Ok(10));
+    drop(sender);
+    let left: Vec<_> = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
+    assert_eq!(left, [11, 12, 13, 14, 15, 16, 17]);
+    assert_eq!(receiver.try_recv(), Err(broadcast::TryRecvError::Closed));
+}
+
 /// Counts its clones.
 struct Cloned(Arc<AtomicUsize>);
 
