@@ -28,6 +28,8 @@ pub enum Workload {
     Oneshot,
     Watch,
     Broadcast,
+    TcpEcho,
+    HttpHello,
     FetchAdd,
     CompareExchange,
     CacheLine,
@@ -62,7 +64,7 @@ pub struct Facts {
 const LIMITS: &str = "limits";
 
 impl Workload {
-    pub const ALL: [Workload; 29] = [
+    pub const ALL: [Workload; 31] = [
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -86,6 +88,8 @@ impl Workload {
         Workload::Oneshot,
         Workload::Watch,
         Workload::Broadcast,
+        Workload::TcpEcho,
+        Workload::HttpHello,
         Workload::FetchAdd,
         Workload::CompareExchange,
         Workload::CacheLine,
@@ -254,6 +258,21 @@ impl Workload {
                 count(50_000),
                 "one task sends, 4 receive everything",
             ),
+            TcpEcho => facts(
+                "tcp_echo",
+                "us/round trip",
+                count(400),
+                "64 connections, each with this many messages of 64 bytes there and back",
+            ),
+            HttpHello => Facts {
+                better: Better::Higher,
+                ..facts(
+                    "http_hello",
+                    "requests/s",
+                    count(2),
+                    "hyper serves wrk: 64 connections for so many seconds",
+                )
+            },
             FetchAdd => facts(
                 "limits/fetch_add",
                 "ns",

@@ -33,22 +33,27 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "clippy",
-        about: "cargo clippy --workspace --all-targets -- -D warnings",
+        about: "cargo clippy --workspace --all-targets --all-features -- -D warnings",
         run: clippy,
     },
     Step {
+        name: "features",
+        about: "cargo check -p windlass with no feature, and with each alone",
+        run: features,
+    },
+    Step {
         name: "tests",
-        about: "cargo nextest run --workspace, or cargo test without nextest",
+        about: "cargo nextest run --workspace --all-features, or cargo test without nextest",
         run: tests,
     },
     Step {
         name: "doctests",
-        about: "cargo test --workspace --doc",
+        about: "cargo test --workspace --all-features --doc",
         run: doctests,
     },
     Step {
         name: "rustdoc",
-        about: "cargo doc --workspace --no-deps, no warnings",
+        about: "cargo doc --workspace --all-features --no-deps, no warnings",
         run: rustdoc,
     },
     Step {
@@ -176,6 +181,7 @@ fn clippy(workspace: &Workspace) -> Result<Done, Error> {
             "clippy",
             "--workspace",
             "--all-targets",
+            "--all-features",
             "--",
             "-D",
             "warnings",
@@ -183,23 +189,54 @@ fn clippy(workspace: &Workspace) -> Result<Done, Error> {
     )
 }
 
+fn features(workspace: &Workspace) -> Result<Done, Error> {
+    cargo(
+        workspace,
+        &["check", "-p", "windlass", "--no-default-features"],
+    )?;
+    for feature in workspace.features("windlass")? {
+        println!("with {feature} alone");
+        cargo(
+            workspace,
+            &[
+                "check",
+                "-p",
+                "windlass",
+                "--no-default-features",
+                "--features",
+                &feature,
+            ],
+        )?;
+    }
+    Ok(Done::Passed)
+}
+
 fn tests(workspace: &Workspace) -> Result<Done, Error> {
     if process::succeeds(workspace.cargo().args(["nextest", "--version"])) {
-        cargo(workspace, &["nextest", "run", "--workspace"])
+        cargo(
+            workspace,
+            &["nextest", "run", "--workspace", "--all-features"],
+        )
     } else {
         println!("cargo-nextest is not installed; running `cargo test` instead");
-        cargo(workspace, &["test", "--workspace", "--all-targets"])
+        cargo(
+            workspace,
+            &["test", "--workspace", "--all-targets", "--all-features"],
+        )
     }
 }
 
 fn doctests(workspace: &Workspace) -> Result<Done, Error> {
-    cargo(workspace, &["test", "--workspace", "--doc"])
+    cargo(
+        workspace,
+        &["test", "--workspace", "--all-features", "--doc"],
+    )
 }
 
 fn rustdoc(workspace: &Workspace) -> Result<Done, Error> {
     let mut cargo = workspace.cargo();
     cargo
-        .args(["doc", "--workspace", "--no-deps"])
+        .args(["doc", "--workspace", "--all-features", "--no-deps"])
         .env("RUSTDOCFLAGS", "-D warnings");
     process::run(&mut cargo).map(|()| Done::Passed)
 }

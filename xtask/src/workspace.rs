@@ -65,6 +65,17 @@ impl Workspace {
         cargo_in(&self.root)
     }
 
+    /// The names of a package's features.
+    pub(crate) fn features(&self, package: &str) -> Result<Vec<String>, Error> {
+        let metadata = self.metadata()?;
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let features = packages
+            .filter(|known| known["name"] == package)
+            .filter_map(|known| known["features"].as_object())
+            .flat_map(|features| features.keys().cloned());
+        Ok(features.filter(|name| name != "default").collect())
+    }
+
     /// All files that git knows or would add, relative to the root, in order.
     pub(crate) fn files(&self) -> Result<Vec<String>, Error> {
         let mut git = Command::new("git");

@@ -10,7 +10,7 @@ use super::{ASYNC, AsyncPeer, Peer, run_async};
 
 pub const PEER: Peer = Peer {
     name: "async-executor",
-    workloads: ASYNC,
+    workloads: &[ASYNC],
     run: run_async::<AsyncExecutor>,
 };
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::tokio::Tokio;
-use super::{AsyncPeer, Job, Peer, cannot, run_mpsc};
+use super::{AsyncPeer, Job, MPSC, Peer, cannot, run_mpsc};
 use crate::sample::Sample;
-use crate::workload::Workload;
 
 /// A channel from many to one, and the runtime it is measured on.
 pub trait Mpsc: 'static {
@@ -80,20 +79,13 @@ pub async fn wait_then_send<T>(receiver: impl Future<Output = T>, send: impl FnO
     receiver.await
 }
 
-const MPSC: &[Workload] = &[
-    Workload::MpscBounded,
-    Workload::MpscBounded8,
-    Workload::MpscUnbounded,
-    Workload::MpscUnbounded8,
-];
-
 macro_rules! library {
     ($module:ident, $name:literal) => {
         pub mod $module {
             use super::*;
             pub const PEER: Peer = Peer {
                 name: $name,
-                workloads: MPSC,
+                workloads: &[MPSC],
                 run,
             };
 

@@ -6,7 +6,7 @@ use super::{ASYNC, AsyncPeer, Peer, run_async};
 
 pub const PEER: Peer = Peer {
     name: "forte",
-    workloads: ASYNC,
+    workloads: &[ASYNC],
     run: run_async::<Forte>,
 };
 

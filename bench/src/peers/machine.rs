@@ -6,14 +6,14 @@ use crate::workloads::limits;
 
 pub const PEER: Peer = Peer {
     name: "machine",
-    workloads: &[
+    workloads: &[&[
         Workload::FetchAdd,
         Workload::CompareExchange,
         Workload::CacheLine,
         Workload::FutexWake,
         Workload::Malloc,
         Workload::InstantNow,
-    ],
+    ]],
     run: |job| match job.workload {
         Workload::FetchAdd => limits::fetch_add(job.size),
         Workload::CompareExchange => limits::compare_exchange(job.size),

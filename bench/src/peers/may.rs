@@ -21,7 +21,7 @@ use crate::workloads::{idle, memory, ping_pong, remote_wake, spawn, steal, yield
 /// at once, and each stack is two of the 65,530 mappings that the kernel allows a process.
 pub const PEER: Peer = Peer {
     name: "may",
-    workloads: &[
+    workloads: &[&[
         Workload::SpawnExternal,
         Workload::YieldMany,
         Workload::PingPongPairs,
@@ -31,7 +31,7 @@ pub const PEER: Peer = Peer {
         Workload::StealLatency,
         Workload::Idle,
         Workload::Memory,
-    ],
+    ]],
     run,
 };
 

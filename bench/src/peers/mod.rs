@@ -1,6 +1,7 @@
 //! The runtimes that are compared, and what they have in common.
 
 use std::future::Future;
+use std::net::SocketAddr;
 
 use crate::sample::Sample;
 use crate::workload::Workload;
@@ -65,6 +66,25 @@ pub trait TimePeer: AsyncPeer {
     fn sleep(time: std::time::Duration) -> impl Future<Output = ()> + Send;
 }
 
+/// An async runtime with sockets, and hyper on them.
+pub trait NetPeer: AsyncPeer {
+    type Listener: Send + Sync + 'static;
+    type Stream: Send + 'static;
+
+    /// Listens on a free port of this machine.
+    fn bind() -> impl Future<Output = (Self::Listener, SocketAddr)> + Send;
+    fn accept(listener: &Self::Listener) -> impl Future<Output = Self::Stream> + Send;
+    fn connect(address: SocketAddr) -> impl Future<Output = Self::Stream> + Send;
+    fn read_exact(stream: &mut Self::Stream, buffer: &mut [u8]) -> impl Future<Output = ()> + Send;
+    fn write_all(stream: &mut Self::Stream, bytes: &[u8]) -> impl Future<Output = ()> + Send;
+
+    /// Answers every request with [`HELLO`], for ever.
+    fn serve_hello(listener: Self::Listener) -> impl Future<Output = ()> + Send;
+}
+
+/// What the HTTP servers answer.
+pub const HELLO: &[u8] = b"Hello, World!";
+
 /// One measurement to make in this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
@@ -76,17 +96,17 @@ pub struct Job {
 /// A column of the table.
 pub struct Peer {
     pub name: &'static str,
-    pub workloads: &'static [Workload],
+    pub workloads: &'static [&'static [Workload]],
     pub run: fn(Job) -> Sample,
 }
 
 impl Peer {
     pub fn can(&self, workload: Workload) -> bool {
-        self.workloads.contains(&workload)
+        self.workloads.iter().any(|group| group.contains(&workload))
     }
 }
 
-/// Everything an async runtime can do: all workloads but the limits of the machine.
+/// What every async runtime can do.
 const ASYNC: &[Workload] = &[
     Workload::SpawnExternal,
     Workload::SpawnInternal,
@@ -102,56 +122,29 @@ const ASYNC: &[Workload] = &[
     Workload::Memory,
 ];
 
-/// What runtimes with timers, channels and locks of their own can do besides: ours and tokio.
-const WHOLE: &[Workload] = &[
-    Workload::SpawnExternal,
-    Workload::SpawnInternal,
-    Workload::SpawnDetached,
-    Workload::YieldMany,
-    Workload::PingPongPairs,
-    Workload::PingPongOne,
-    Workload::ChainedSpawn,
-    Workload::ForkJoinTasks,
-    Workload::RemoteWake,
-    Workload::StealLatency,
-    Workload::Idle,
-    Workload::Memory,
-    Workload::TimerCancel,
-    Workload::TimerSleep,
-    Workload::TimerSleepCpu,
+/// What channels can do.
+const MPSC: &[Workload] = &[
     Workload::MpscBounded,
     Workload::MpscBounded8,
     Workload::MpscUnbounded,
     Workload::MpscUnbounded8,
-    Workload::MutexContended,
-    Workload::Oneshot,
-    Workload::Watch,
-    Workload::Broadcast,
 ];
 
-/// The same without what smol has no equivalent of.
-const SMOL: &[Workload] = &[
-    Workload::SpawnExternal,
-    Workload::SpawnInternal,
-    Workload::SpawnDetached,
-    Workload::YieldMany,
-    Workload::PingPongPairs,
-    Workload::PingPongOne,
-    Workload::ChainedSpawn,
-    Workload::ForkJoinTasks,
-    Workload::RemoteWake,
-    Workload::StealLatency,
-    Workload::Idle,
-    Workload::Memory,
+/// What runtimes with timers, locks and sockets can do: smol, too.
+const SERVICES: &[Workload] = &[
     Workload::TimerCancel,
     Workload::TimerSleep,
     Workload::TimerSleepCpu,
-    Workload::MpscBounded,
-    Workload::MpscBounded8,
-    Workload::MpscUnbounded,
-    Workload::MpscUnbounded8,
     Workload::MutexContended,
+    Workload::TcpEcho,
+    Workload::HttpHello,
 ];
+
+/// What smol has no equivalent of.
+const ANNOUNCE: &[Workload] = &[Workload::Oneshot, Workload::Watch, Workload::Broadcast];
+
+/// Everything: ours and tokio.
+const WHOLE: &[&[Workload]] = &[ASYNC, MPSC, SERVICES, ANNOUNCE];
 
 /// All peers of this build, ours first.
 pub const ALL: &[Peer] = &[
@@ -209,6 +202,16 @@ fn run_time<P: TimePeer>(job: Job) -> Option<Sample> {
     })
 }
 
+/// Measures sockets.
+fn run_net<P: NetPeer>(job: Job) -> Option<Sample> {
+    use crate::workloads::net;
+    Some(match job.workload {
+        Workload::TcpEcho => net::echo::<P>(job.size),
+        Workload::HttpHello => net::hello::<P>(job.size),
+        _ => return None,
+    })
+}
+
 /// Measures channels from many to one.
 fn run_mpsc<C: Mpsc>(job: Job) -> Option<Sample> {
     use crate::workloads::channels;
@@ -224,14 +227,17 @@ fn run_mpsc<C: Mpsc>(job: Job) -> Option<Sample> {
 /// Measures a runtime with everything.
 fn run_whole<P>(job: Job) -> Sample
 where
-    P: TimePeer + Mpsc + Oneshots + Watches + Broadcasts + Locks,
+    P: TimePeer + NetPeer + Mpsc + Oneshots + Watches + Broadcasts + Locks,
 {
     use crate::workloads::{channels, locks};
     if ASYNC.contains(&job.workload) {
         return run_async::<P>(job);
     }
     P::start(job.workers);
-    if let Some(sample) = run_time::<P>(job).or_else(|| run_mpsc::<P>(job)) {
+    let sample = run_time::<P>(job)
+        .or_else(|| run_mpsc::<P>(job))
+        .or_else(|| run_net::<P>(job));
+    if let Some(sample) = sample {
         return sample;
     }
     match job.workload {

@@ -15,7 +15,7 @@ use crate::workloads::{idle, remote_wake, spawn, steal};
 
 pub const PEER: Peer = Peer {
     name: "rayon",
-    workloads: &[
+    workloads: &[&[
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -23,7 +23,7 @@ pub const PEER: Peer = Peer {
         Workload::RemoteWake,
         Workload::StealLatency,
         Workload::Idle,
-    ],
+    ]],
     run,
 };
 

@@ -1,16 +1,27 @@
 //! tokio's multi-threaded runtime with its default settings and timers.
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use super::channels::wait_then_send;
 use super::{
-    AsyncPeer, Broadcasts, Locks, Mpsc, Oneshots, Peer, TimePeer, WHOLE, Watches, run_whole,
+    AsyncPeer, Broadcasts, HELLO, Locks, Mpsc, NetPeer, Oneshots, Peer, TimePeer, WHOLE, Watches,
+    run_whole,
 };
 
 pub const PEER: Peer = Peer {
@@ -44,7 +55,7 @@ impl AsyncPeer for Tokio {
         RUNTIME.get_or_init(|| {
             Builder::new_multi_thread()
                 .worker_threads(workers)
-                .enable_time()
+                .enable_all()
                 .build()
                 .expect("tokio starts")
         });
@@ -78,6 +89,56 @@ impl TimePeer for Tokio {
     fn sleep(time: Duration) -> impl Future<Output = ()> + Send {
         tokio::time::sleep(time)
     }
+}
+
+impl NetPeer for Tokio {
+    type Listener = TcpListener;
+    type Stream = TcpStream;
+
+    async fn bind() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("its address");
+        (listener, address)
+    }
+
+    async fn accept(listener: &TcpListener) -> TcpStream {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        stream.set_nodelay(true).expect("an option");
+        stream
+    }
+
+    async fn connect(address: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        stream.set_nodelay(true).expect("an option");
+        stream
+    }
+
+    async fn read_exact(stream: &mut TcpStream, buffer: &mut [u8]) {
+        AsyncReadExt::read_exact(stream, buffer)
+            .await
+            .expect("bytes");
+    }
+
+    async fn write_all(stream: &mut TcpStream, bytes: &[u8]) {
+        AsyncWriteExt::write_all(stream, bytes)
+            .await
+            .expect("written");
+    }
+
+    async fn serve_hello(listener: TcpListener) {
+        loop {
+            let stream = Tokio::accept(&listener).await;
+            drop(tokio::spawn(
+                http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .serve_connection(TokioIo::new(stream), service_fn(hello)),
+            ));
+        }
+    }
+}
+
+async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    Ok(Response::new(Full::new(Bytes::from_static(HELLO))))
 }
 
 impl Mpsc for Tokio {

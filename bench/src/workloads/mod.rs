@@ -10,6 +10,7 @@ pub mod idle;
 pub mod limits;
 pub mod locks;
 pub mod memory;
+pub mod net;
 pub mod ping_pong;
 pub mod remote_wake;
 pub mod spawn;

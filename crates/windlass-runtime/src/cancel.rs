@@ -15,6 +15,8 @@ use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, Ordering};
 use windlass_core::task::{AbortHandle, spend};
 
+use crate::waker_id::WakerId;
+
 /// Says "stop" to everybody who holds a clone or a child of it.
 ///
 /// ```
@@ -120,6 +122,7 @@ impl CancellationToken {
         Cancelled {
             token: self.clone(),
             key: None,
+            waker: WakerId::NOBODY,
         }
     }
 
@@ -188,17 +191,25 @@ impl Drop for Node {
 pub struct Cancelled {
     token: CancellationToken,
     key: Option<u64>,
+    /// Whose waker is kept under the key.
+    waker: WakerId,
 }
 
 impl Future for Cancelled {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = WakerId::of(cx.waker());
+        if self.waker == waker && !self.token.is_cancelled() {
+            // It is kept: a cancellation sets the flag before it takes the waiters.
+            return Poll::Pending;
+        }
         let node = self.token.0.clone();
         let mut inner = node.inner.lock();
         if self.token.is_cancelled() {
             drop(inner);
             self.key = None;
+            self.waker = WakerId::NOBODY;
             return match spend(cx) {
                 Poll::Ready(spent) => {
                     spent.made_progress();
@@ -212,6 +223,7 @@ impl Future for Cancelled {
             None => inner.key(),
         };
         self.key = Some(key);
+        self.waker = waker;
         let old = match inner.waiters.get_mut(&key) {
             Some(Waiter::Task(waker)) if waker.will_wake(cx.waker()) => None,
             _ => inner.waiters.insert(key, Waiter::Task(cx.waker().clone())),

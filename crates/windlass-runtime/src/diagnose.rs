@@ -21,6 +21,8 @@ pub struct RuntimeSnapshot {
     pub timers: usize,
     /// Sockets and the like that are registered with the driver.
     pub io_sources: usize,
+    /// Tasks that run in the tokio guest; none if nobody has asked for it.
+    pub tokio_tasks: Option<usize>,
 }
 
 /// Suspended tasks that a dump lists.
@@ -35,6 +37,7 @@ pub(crate) fn snapshot(shared: &Shared) -> RuntimeSnapshot {
         slow_polls: shared.pool.slow_polls(),
         timers: shared.timers().len(),
         io_sources: shared.io_sources(),
+        tokio_tasks: shared.tokio_tasks(),
     }
 }
 
@@ -66,7 +69,11 @@ fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<(
         out,
         "timers {}  registered sockets {}",
         snapshot.timers, snapshot.io_sources,
-    )
+    )?;
+    match snapshot.tokio_tasks {
+        Some(tasks) => writeln!(out, "tokio guest: {tasks} tasks of its own"),
+        None => Ok(()),
+    }
 }
 
 fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<()> {

@@ -32,6 +32,9 @@ outside_of_models! {
     pub mod simulator;
     pub mod task;
     mod task_local;
+    #[cfg(feature = "tokio-guest")]
+    mod tokio_guest;
+    mod waker_id;
     mod woken;
 
     pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
@@ -45,4 +48,6 @@ outside_of_models! {
     pub use limit::Limit;
     pub use runtime::{Runtime, ShutdownReport};
     pub use task_local::{NotInScope, Scoped, TaskLocal};
+    #[cfg(feature = "tokio-guest")]
+    pub use tokio_guest::{GuestError, WithTokio, try_with_tokio, with_tokio};
 }

@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) blocking: Arc<BlockingPool>,
     pub(crate) process: Process,
     pub(crate) world: Reality,
+    #[cfg(feature = "tokio-guest")]
+    pub(crate) tokio: crate::tokio_guest::Slot,
 }
 
 /// Where time and events come from.
@@ -63,6 +65,22 @@ impl Shared {
         }
     }
 
+    /// Tasks in the tokio guest; none without one.
+    pub(crate) fn tokio_tasks(&self) -> Option<usize> {
+        #[cfg(feature = "tokio-guest")]
+        return self.tokio.tasks();
+        #[cfg(not(feature = "tokio-guest"))]
+        return None;
+    }
+
+    /// Ends the tokio guest; false if it did not within `timeout`.
+    fn end_tokio(&self, timeout: Duration) -> bool {
+        #[cfg(feature = "tokio-guest")]
+        return self.tokio.close(timeout);
+        #[cfg(not(feature = "tokio-guest"))]
+        return timeout >= Duration::ZERO;
+    }
+
     pub(crate) fn simulator(&self) -> Option<&Arc<Simulator>> {
         match &self.world {
             Reality::Real(_) => None,
@@ -81,6 +99,8 @@ pub struct ShutdownReport {
     pub stuck_jobs: Vec<StuckJob>,
     /// Suspended tasks that no worker was left to drop.
     pub leaked_tasks: usize,
+    /// The tokio guest did not end; its thread is detached.
+    pub stuck_tokio: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -88,7 +108,10 @@ pub struct ShutdownReport {
 impl ShutdownReport {
     /// True if everything stopped in time.
     pub fn is_clean(&self) -> bool {
-        self.stuck_workers.is_empty() && self.stuck_jobs.is_empty() && self.leaked_tasks == 0
+        self.stuck_workers.is_empty()
+            && self.stuck_jobs.is_empty()
+            && self.leaked_tasks == 0
+            && !self.stuck_tokio
     }
 }
 
@@ -110,6 +133,9 @@ impl fmt::Display for ShutdownReport {
                 "\n  {} suspended tasks could not be dropped",
                 self.leaked_tasks
             )?;
+        }
+        if self.stuck_tokio {
+            write!(f, "\n  the tokio guest: something in it blocks its thread")?;
         }
         Ok(())
     }
@@ -137,6 +163,8 @@ impl Runtime {
             blocking: BlockingPool::new(builder.blocking),
             process,
             world: Reality::Real(driver),
+            #[cfg(feature = "tokio-guest")]
+            tokio: Default::default(),
         });
         Ok(Runtime::of(shared, builder.shutdown_timeout))
     }
@@ -161,6 +189,8 @@ impl Runtime {
             blocking: BlockingPool::new(defaults.blocking),
             process: Process::current(),
             world: Reality::Simulated(simulator),
+            #[cfg(feature = "tokio-guest")]
+            tokio: Default::default(),
         });
         Runtime::of(shared, defaults.shutdown_timeout)
     }
@@ -280,7 +310,11 @@ fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
         }
         Reality::Simulated(simulator) => simulator.shutdown(timeout),
     };
+    // Last: what our tasks held of it is dropped.
+    let used = Duration::from_nanos(clock::now() - began);
+    let tokio_ended = shared.end_tokio(timeout.saturating_sub(used));
     ShutdownReport {
+        stuck_tokio: !tokio_ended,
         stuck_workers: pool.stuck,
         stuck_jobs,
         leaked_tasks: pool.leaked_tasks,

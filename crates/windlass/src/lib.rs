@@ -23,6 +23,13 @@ pub use windlass_runtime::{
     simulator, spawn, spawn_blocking, sync, task, task_local, time,
 };
 
+#[cfg(feature = "tokio-guest")]
+pub use windlass_runtime::{GuestError, WithTokio, try_with_tokio, with_tokio};
+
+/// HTTP servers and clients (feature `http`).
+#[cfg(feature = "http")]
+pub use windlass_http as http;
+
 pub use windlass_core::block_on;
 pub use windlass_core::task::{AbortHandle, JoinError, JoinHandle};
 pub use windlass_runtime::task::{shield, spawn_local, yield_now};

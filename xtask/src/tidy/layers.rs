@@ -12,6 +12,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("windlass-core", 0),
     ("windlass-runtime", 1),
     ("windlass-macros", 1),
+    ("windlass-http", 2),
     ("windlass-process", 2),
     ("windlass-graph", 2),
     ("windlass-vm", 3),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use windlass_core::sync::{Arc, clock};
@@ -13,6 +13,7 @@ use crate::place;
 use crate::time::Instant;
 use crate::time::timers::Shard;
 use crate::time::wheel::{Entry, Told};
+use crate::waker_id::WakerId;
 
 /// Waits for `time`; never less. Cancel-safe: a dropped sleep leaves nothing behind.
 pub fn sleep(time: Duration) -> Sleep {
@@ -30,7 +31,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
         deadline: deadline.nanos(),
         begun: 0,
         shard: None,
-        waker: NOBODY,
+        waker: WakerId::NOBODY,
         entry: Entry::new(),
     }
 }
@@ -47,14 +48,6 @@ pub struct Sleep {
     /// Whose waker the wheel has, to compare without the lock.
     waker: WakerId,
     entry: Entry,
-}
-
-type WakerId = (usize, usize);
-const NOBODY: WakerId = (0, 0);
-
-fn id_of(waker: &Waker) -> WakerId {
-    let vtable: *const _ = waker.vtable();
-    (waker.data().addr(), vtable.addr())
 }
 
 impl Sleep {
@@ -97,7 +90,7 @@ impl Sleep {
             unsafe { shard.register(entry, deadline, now, cx.waker().clone()) }
                 .then(|| shard.clone())
         });
-        self.waker = id_of(cx.waker());
+        self.waker = WakerId::of(cx.waker());
         self.shard = Some(shard.unwrap_or_else(|| {
             // This runtime has ended; the program's own lives on.
             let shard = place::default_shard();
@@ -117,10 +110,10 @@ impl Future for Sleep {
         // SAFETY: nothing is moved out.
         let this = unsafe { self.get_unchecked_mut() };
         if let Some(shard) = &this.shard {
-            if this.entry.told() == Told::Waiting && this.waker != id_of(cx.waker()) {
+            if this.entry.told() == Told::Waiting && this.waker != WakerId::of(cx.waker()) {
                 // SAFETY: rule 2 of the wheel: registered there, and alive.
                 unsafe { shard.set_waker(&this.entry, cx.waker()) };
-                this.waker = id_of(cx.waker());
+                this.waker = WakerId::of(cx.waker());
             }
             match this.entry.told() {
                 Told::Waiting => return Poll::Pending,

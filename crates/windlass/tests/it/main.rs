@@ -11,6 +11,8 @@ mod cancel;
 mod channel;
 mod fairness;
 mod groups;
+#[cfg(all(feature = "http", feature = "tokio-guest"))]
+mod guest;
 mod join;
 mod local;
 mod macros;

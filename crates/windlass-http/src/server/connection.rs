@@ -1,0 +1,156 @@
+//! One connection, from its handshake to its end.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_io::{AsyncRead, AsyncWrite};
+use hyper::server::conn::{http1, http2};
+use windlass_runtime::CancellationToken;
+use windlass_runtime::time::timeout;
+
+use super::service::{HttpService, Tower};
+use crate::BoxError;
+use crate::rt::{Executor, Io, Timer};
+use crate::tls::TlsAcceptor;
+
+/// What all connections of a server have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Terms {
+    pub(super) header_timeout: Option<Duration>,
+    pub(super) handshake_timeout: Duration,
+    pub(super) drain: Duration,
+    pub(super) http2_only: bool,
+    pub(super) tls: Option<TlsAcceptor>,
+}
+
+/// Why a connection ended badly.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The other side broke it, or what it sent is no HTTP.
+    Broken(#[allow(dead_code, reason = "is there to be printed")] BoxError),
+    /// It was still busy when the time to drain was over.
+    NotDrained,
+}
+
+impl Terms {
+    /// Serves requests from `stream` until it ends, or `stop` is cancelled and what had begun is
+    /// answered.
+    pub(super) async fn serve<IO, S, A>(
+        &self,
+        stream: IO,
+        service: Tower<S, A>,
+        stop: &CancellationToken,
+    ) -> Result<(), Failure>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: HttpService,
+        A: Clone + Send + Sync + 'static,
+    {
+        let Some(tls) = &self.tls else {
+            return self.speak(stream, self.http2_only, service, stop).await;
+        };
+        let handshake =
+            stop.run_until_cancelled(timeout(self.handshake_timeout, tls.accept(stream)));
+        let stream = match handshake.await {
+            Some(Ok(Ok(stream))) => stream,
+            Some(Ok(Err(error))) => return Err(Failure::Broken(error.into())),
+            Some(Err(late)) => return Err(Failure::Broken(late.into())),
+            // It has not asked for anything yet.
+            None => return Ok(()),
+        };
+        let http2 = self.http2_only || stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        self.speak(stream, http2, service, stop).await
+    }
+
+    async fn speak<IO, S, A>(
+        &self,
+        stream: IO,
+        http2: bool,
+        service: Tower<S, A>,
+        stop: &CancellationToken,
+    ) -> Result<(), Failure>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: HttpService,
+        A: Clone + Send + Sync + 'static,
+    {
+        let stream = Io::new(stream);
+        if http2 {
+            let connection = http2::Builder::new(Executor)
+                .timer(Timer)
+                .serve_connection(stream, service);
+            return self.drive(connection, stop).await;
+        }
+        let connection = http1::Builder::new()
+            .timer(Timer)
+            .header_read_timeout(self.header_timeout)
+            .serve_connection(stream, service)
+            .with_upgrades();
+        self.drive(connection, stop).await
+    }
+
+    async fn drive<C: Connection>(
+        &self,
+        connection: C,
+        stop: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let mut connection = pin!(connection);
+        let mut stopped = stop.cancelled();
+        let ended = poll_fn(|cx| match connection.as_mut().poll(cx) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending => Pin::new(&mut stopped).poll(cx).map(|()| None),
+        });
+        let result = match ended.await {
+            Some(result) => result,
+            None => {
+                connection.as_mut().finish();
+                match timeout(self.drain, connection).await {
+                    Ok(result) => result,
+                    Err(_) => return Err(Failure::NotDrained),
+                }
+            }
+        };
+        result.map_err(|error| Failure::Broken(error.into()))
+    }
+}
+
+/// A connection that can be asked to end after what it has begun.
+trait Connection: Future<Output = hyper::Result<()>> {
+    fn finish(self: Pin<&mut Self>);
+}
+
+impl<IO, S, A> Connection for http1::UpgradeableConnection<Io<IO>, Tower<S, A>>
+where
+    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: HttpService,
+    A: Clone + Send + Sync + 'static,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<IO, S, A> Connection for http2::Connection<Io<IO>, Tower<S, A>, Executor>
+where
+    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: HttpService,
+    A: Clone + Send + Sync + 'static,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+/// True if the listener itself is fine and the next connection may well be, too.
+pub(super) fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}

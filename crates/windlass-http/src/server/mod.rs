@@ -1,0 +1,263 @@
+//! Serving HTTP.
+
+mod connection;
+mod listener;
+mod service;
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use windlass_core::sync::Arc;
+use windlass_core::sync::atomic::{AtomicU64, Ordering};
+use windlass_runtime::sync::Semaphore;
+use windlass_runtime::time::sleep;
+use windlass_runtime::{CancellationToken, spawn};
+
+use self::connection::{Failure, Terms, is_of_one_connection};
+pub use self::listener::Listener;
+use self::service::Tower;
+pub use self::service::{HttpService, RemoteAddr};
+use crate::tls::TlsAcceptor;
+
+/// Connections at a time, unless told otherwise.
+const MOST_CONNECTIONS: usize = 32_768;
+/// How long a server that is out of descriptors waits before it tries again, if no connection of its
+/// own ends before.
+const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
+
+/// Serves HTTP/1 (and HTTP/2 over TLS, where both sides want it) to the connections of `listener`,
+/// each in a task of its own, until it is told to stop.
+///
+/// Nothing is served before it is awaited or spawned. When it is dropped, its connections finish
+/// what they have begun, as after [`Server::stop_on`].
+///
+/// ```
+/// use std::convert::Infallible;
+/// use http_body_util::Full;
+/// use windlass_http::{Client, Request, Response, body::{Bytes, Incoming, read_all}, serve, service_fn};
+/// use windlass_runtime::{CancellationToken, Runtime, net::TcpListener};
+///
+/// let hello = service_fn(|_: Request<Incoming>| async {
+///     Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("hello"))))
+/// });
+/// Runtime::new()?.block_on(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let url = format!("http://{}/", listener.local_addr()?);
+///     let stop = CancellationToken::new();
+///     let server = windlass_runtime::spawn(serve(listener, hello).stop_on(&stop).into_future());
+///
+///     let response = Client::new().get(&url).await?;
+///     assert_eq!(read_all(response.into_body(), 1024).await?, "hello");
+///
+///     stop.cancel();
+///     let served = server.await??;
+///     assert_eq!((served.connections, served.aborted), (1, 0));
+///     Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// })?;
+/// # use std::future::IntoFuture;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// ```
+pub fn serve<L: Listener, S: HttpService>(listener: L, service: S) -> Server<L, S> {
+    Server {
+        listener,
+        service,
+        stop: CancellationToken::new(),
+        most_connections: MOST_CONNECTIONS,
+        remote_addr: false,
+        terms: Terms {
+            header_timeout: Some(Duration::from_secs(30)),
+            handshake_timeout: Duration::from_secs(10),
+            drain: Duration::from_secs(30),
+            http2_only: false,
+            tls: None,
+        },
+    }
+}
+
+/// A server to be: [`serve`] makes it, `.await` runs it.
+#[must_use = "a server does nothing unless awaited"]
+pub struct Server<L, S> {
+    listener: L,
+    service: S,
+    stop: CancellationToken,
+    most_connections: usize,
+    remote_addr: bool,
+    terms: Terms,
+}
+
+impl<L: Listener, S: HttpService> Server<L, S> {
+    /// Stops when `token` is cancelled: no new connections, idle ones are closed, what has begun is
+    /// answered within [`drain_within`](Server::drain_within).
+    pub fn stop_on(mut self, token: &CancellationToken) -> Self {
+        self.stop = token.child();
+        self
+    }
+
+    /// How long requests that have begun may take after the server was told to stop; then their
+    /// connections are closed. 30 seconds unless told otherwise.
+    pub fn drain_within(mut self, time: Duration) -> Self {
+        self.terms.drain = time;
+        self
+    }
+
+    /// Speaks TLS.
+    pub fn tls(mut self, acceptor: TlsAcceptor) -> Self {
+        self.terms.tls = Some(acceptor);
+        self
+    }
+
+    /// Speaks HTTP/2 only, also without TLS.
+    pub fn http2_only(mut self) -> Self {
+        self.terms.http2_only = true;
+        self
+    }
+
+    /// Connections at a time; more wait in the listener's backlog. 32,768 unless told otherwise.
+    pub fn max_connections(mut self, most: usize) -> Self {
+        self.most_connections = most.max(1);
+        self
+    }
+
+    /// How long a request's head may take to arrive; none: as long as it likes. 30 seconds unless
+    /// told otherwise. An idle connection is closed after the same time.
+    pub fn header_timeout(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.terms.header_timeout = time.into();
+        self
+    }
+
+    /// How long a TLS handshake may take. 10 seconds unless told otherwise.
+    pub fn handshake_timeout(mut self, time: Duration) -> Self {
+        self.terms.handshake_timeout = time;
+        self
+    }
+
+    /// Puts a [`RemoteAddr`] into the extensions of each request.
+    pub fn with_remote_addr(mut self) -> Self {
+        self.remote_addr = true;
+        self
+    }
+
+    async fn run(mut self) -> io::Result<Served> {
+        let counts = Arc::new(Counts::default());
+        let room = Arc::new(Semaphore::new(self.most_connections));
+        // However this ends, the connections are told.
+        let _told = self.stop.clone().drop_guard();
+        let result = self.accept_all(&counts, &room).await;
+        self.stop.cancel();
+        // All room is free when no connection is left. Each ends within the time to drain.
+        drop(room.acquire_many(self.most_connections).await);
+        result.map(|()| counts.report())
+    }
+
+    /// Accepts until told to stop.
+    async fn accept_all(&mut self, counts: &Arc<Counts>, room: &Arc<Semaphore>) -> io::Result<()> {
+        let terms = Arc::new(self.terms.clone());
+        loop {
+            let next = async {
+                let place = room.clone().acquire_owned().await;
+                (place, self.listener.accept().await)
+            };
+            let Some((place, accepted)) = self.stop.run_until_cancelled(next).await else {
+                return Ok(());
+            };
+            let (stream, remote) = match accepted {
+                Ok(connection) => connection,
+                Err(error) if is_of_one_connection(&error) => {
+                    counts.not_accepted.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                Err(error) if is_out_of_resources(&error) => {
+                    counts.not_accepted.fetch_add(1, Ordering::Relaxed);
+                    // Nobody tells when a descriptor is free: the one place where we look again.
+                    let _ = self
+                        .stop
+                        .run_until_cancelled(sleep(OUT_OF_DESCRIPTORS))
+                        .await;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            counts.connections.fetch_add(1, Ordering::Relaxed);
+            let service = Tower {
+                service: self.service.clone(),
+                remote: self.remote_addr.then_some(remote),
+            };
+            let (terms, stop, counts) = (terms.clone(), self.stop.clone(), counts.clone());
+            drop(spawn(async move {
+                let _place = place;
+                match terms.serve(stream, service, &stop).await {
+                    Ok(()) => {}
+                    Err(Failure::Broken(_)) => {
+                        counts.broken.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(Failure::NotDrained) => {
+                        counts.aborted.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }));
+        }
+    }
+}
+
+fn is_out_of_resources(error: &io::Error) -> bool {
+    // EMFILE, ENFILE, ENOBUFS, ENOMEM.
+    const OUT_OF: [i32; 4] = [24, 23, 105, 12];
+    error
+        .raw_os_error()
+        .is_some_and(|code| OUT_OF.contains(&code))
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    connections: AtomicU64,
+    not_accepted: AtomicU64,
+    broken: AtomicU64,
+    aborted: AtomicU64,
+}
+
+impl Counts {
+    fn report(&self) -> Served {
+        // Relaxed: whoever counted has given its place back before.
+        Served {
+            connections: self.connections.load(Ordering::Relaxed),
+            not_accepted: self.not_accepted.load(Ordering::Relaxed),
+            broken: self.broken.load(Ordering::Relaxed),
+            aborted: self.aborted.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// What a server has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Served {
+    /// Connections that were accepted.
+    pub connections: u64,
+    /// Attempts to accept that failed: broken before their turn, or no descriptor was left.
+    pub not_accepted: u64,
+    /// Connections that ended badly: broken by the other side, late, or not HTTP.
+    pub broken: u64,
+    /// Connections that were still busy when the time to drain was over.
+    pub aborted: u64,
+}
+
+impl<L: Listener, S: HttpService> IntoFuture for Server<L, S> {
+    type Output = io::Result<Served>;
+    type IntoFuture = Pin<Box<dyn Future<Output = io::Result<Served>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<L, S> fmt::Debug for Server<L, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("terms", &self.terms)
+            .field("max_connections", &self.most_connections)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+//! Serving: tower services, stopping, limits.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream as Plain};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, Query};
+use axum::routing::{get, post};
+use windlass_http::body::Incoming;
+use windlass_http::{Client, RemoteAddr, Request, Response, body, service_fn};
+use windlass_runtime::{spawn, spawn_blocking, time};
+
+use crate::support::{LONG, Result, by_path, runtime, start, text};
+
+#[test]
+fn an_axum_router_is_served_to_a_client_that_is_not_ours() -> Result {
+    runtime().block_on(async {
+        let router = Router::new()
+            .route(
+                "/greet/{name}",
+                get(|Path(name): Path<String>| async move { format!("hello {name}") }),
+            )
+            .route(
+                "/shout",
+                post(|text: String| async move { text.to_uppercase() }),
+            )
+            .route(
+                "/sum",
+                get(|Query(terms): Query<Vec<(String, i64)>>| async move {
+                    axum::Json(terms.into_iter().map(|(_, term)| term).sum::<i64>())
+                }),
+            );
+        let server = start(router, |server| server).await?;
+        let address = server.address;
+        let answer = spawn_blocking(move || {
+            let mut plain = Plain::connect(address)?;
+            // Three requests at once on one connection.
+            plain.write_all(
+                b"GET /greet/you HTTP/1.1\r\nhost: x\r\n\r\n\
+                  POST /shout HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc\
+                  GET /sum?a=40&b=2 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+            )?;
+            let mut answer = String::new();
+            plain.read_to_string(&mut answer)?;
+            Ok::<_, std::io::Error>(answer)
+        })
+        .await??;
+        let places: Vec<_> = ["hello you", "ABC", "42"]
+            .map(|part| answer.find(part))
+            .to_vec();
+        assert!(places.iter().all(Option::is_some), "{answer}");
+        assert!(places.is_sorted(), "answered in the order of the requests");
+        let served = server.end().await?;
+        assert_eq!(
+            (served.connections, served.broken, served.aborted),
+            (1, 0, 0)
+        );
+        Ok(())
+    })
+}
+
+#[test]
+fn a_request_that_has_begun_is_answered_after_the_stop() -> Result {
+    runtime().block_on(async {
+        let server = start(by_path(), |server| server).await?;
+        let url = server.url("/slow");
+        let slow = spawn(async move { text(Client::new().get(&url).await?).await });
+        time::sleep(Duration::from_millis(300)).await;
+        let address = server.address;
+        let served = server.end().await?;
+        assert_eq!(slow.await??, "slow");
+        assert_eq!((served.connections, served.aborted), (1, 0));
+        let refused = spawn_blocking(move || Plain::connect(address)).await?;
+        assert!(refused.is_err(), "nobody listens any more");
+        Ok(())
+    })
+}
+
+#[test]
+fn an_idle_connection_is_closed_by_the_stop() -> Result {
+    runtime().block_on(async {
+        let server = start(by_path(), |server| server).await?;
+        let client = Client::new();
+        assert_eq!(text(client.get(server.url("/kept")).await?).await?, "/kept");
+        let stopped = time::Instant::now();
+        server.end().await?;
+        assert!(
+            stopped.elapsed() < Duration::from_secs(10),
+            "not the time to drain"
+        );
+        Ok(())
+    })
+}
+
+#[test]
+fn what_is_not_answered_in_time_is_cut_off_and_counted() -> Result {
+    runtime().block_on(async {
+        let server = start(by_path(), |server| {
+            server.drain_within(Duration::from_millis(200))
+        })
+        .await?;
+        let url = server.url("/never");
+        let never = spawn(async move { Client::new().get(&url).await.map(drop) });
+        time::sleep(Duration::from_millis(300)).await;
+        let served = server.end().await?;
+        assert_eq!(served.aborted, 1);
+        assert!(never.await?.is_err());
+        Ok(())
+    })
+}
+
+#[test]
+fn a_dropped_server_stops_its_connections_too() -> Result {
+    runtime().block_on(async {
+        let server = start(by_path(), |server| {
+            server.drain_within(Duration::from_millis(100))
+        })
+        .await?;
+        let url = server.url("/never");
+        let never = spawn(async move { Client::new().get(&url).await.map(drop) });
+        time::sleep(Duration::from_millis(300)).await;
+        server.task.abort();
+        let ended = time::timeout(LONG, never).await??;
+        assert!(ended.is_err());
+        Ok(())
+    })
+}
+
+#[test]
+fn more_connections_than_allowed_wait_for_their_turn() -> Result {
+    runtime().block_on(async {
+        let server = start(by_path(), |server| server.max_connections(1)).await?;
+        let first = Client::new();
+        assert_eq!(text(first.get(server.url("/one")).await?).await?, "/one");
+        let url = server.url("/two");
+        let second = spawn(async move { text(Client::new().get(&url).await?).await });
+        time::sleep(Duration::from_millis(200)).await;
+        assert!(!second.is_finished(), "the first is still connected");
+        drop(first);
+        assert_eq!(time::timeout(LONG, second).await???, "/two");
+        assert_eq!(server.end().await?.connections, 2);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_service_sees_where_a_request_comes_from() -> Result {
+    runtime().block_on(async {
+        let service = service_fn(|request: Request<Incoming>| async move {
+            let remote = request
+                .extensions()
+                .get::<RemoteAddr<std::net::SocketAddr>>();
+            let local = remote.is_some_and(|remote| remote.0.ip().is_loopback());
+            Ok::<_, std::convert::Infallible>(Response::new(body::full(local.to_string())))
+        });
+        let told = start(service, |server| server.with_remote_addr()).await?;
+        assert_eq!(text(Client::new().get(told.url("/")).await?).await?, "true");
+        let untold = start(service, |server| server).await?;
+        assert_eq!(
+            text(Client::new().get(untold.url("/")).await?).await?,
+            "false"
+        );
+        Ok(())
+    })
+}
+
+#[test]
+fn a_connection_can_become_something_else() -> Result {
+    runtime().block_on(async {
+        let service = service_fn(|mut request: Request<Incoming>| async move {
+            let upgrade = windlass_http::hyper::upgrade::on(&mut request);
+            let echo = async move {
+                use windlass_http::hyper::rt::{Read, ReadBuf, Write};
+                let mut stream = upgrade.await.expect("it is upgraded");
+                let mut bytes = [0; 4];
+                let mut buffer = ReadBuf::new(&mut bytes);
+                while buffer.filled().len() < 4 {
+                    std::future::poll_fn(|cx| {
+                        std::pin::Pin::new(&mut stream).poll_read(cx, buffer.unfilled())
+                    })
+                    .await
+                    .expect("bytes");
+                }
+                std::future::poll_fn(|cx| {
+                    std::pin::Pin::new(&mut stream).poll_write(cx, buffer.filled())
+                })
+                .await
+                .expect("written");
+            };
+            drop(spawn(echo));
+            Response::builder()
+                .status(101)
+                .header("connection", "upgrade")
+                .header("upgrade", "echo")
+                .body(body::empty())
+        });
+        let server = start(service, |server| server).await?;
+        let address = server.address;
+        let answer = spawn_blocking(move || {
+            let mut plain = Plain::connect(address)?;
+            plain.write_all(
+                b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\nping",
+            )?;
+            plain.shutdown(Shutdown::Write)?;
+            let mut answer = String::new();
+            plain.read_to_string(&mut answer)?;
+            Ok::<_, std::io::Error>(answer)
+        })
+        .await??;
+        assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
+        assert!(answer.ends_with("ping"), "{answer}");
+        Ok(())
+    })
+}

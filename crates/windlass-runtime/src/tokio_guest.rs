@@ -1,0 +1,224 @@
+//! A tokio runtime as a guest: libraries that know no other runtime run unmodified.
+//!
+//! The guest is one thread per runtime, started when the first future asks for it. It drives tokio's
+//! sockets and timers, and runs what libraries spawn with `tokio::spawn`: outside of our workers,
+//! classes and simulator, but counted in snapshots. The future that asked stays a task of ours: tokio
+//! is entered for the length of each of its polls, and never across one.
+//!
+//! ```
+//! use windlass_runtime::{Runtime, with_tokio};
+//!
+//! let runtime = Runtime::new()?;
+//! let answer = runtime.spawn(with_tokio(async {
+//!     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+//!     tokio::spawn(async { 42 }).await.unwrap()
+//! }));
+//! assert_eq!(runtime.block_on(answer)?, 42);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use tokio::sync::oneshot;
+use windlass_core::sync::{Mutex, thread};
+
+use crate::handle::Handle;
+
+/// Runs `future` with tokio at hand: what it and the libraries below it do with tokio works.
+///
+/// # Panics
+/// When it is first polled outside of a runtime, in a simulation, or while the runtime is shut down;
+/// [`try_with_tokio`] says so instead.
+pub fn with_tokio<F: Future>(future: F) -> WithTokio<F> {
+    WithTokio {
+        future: Some(future),
+        tokio: None,
+    }
+}
+
+/// As [`with_tokio`], on the guest of the runtime this thread is in, which is started now if need be.
+pub fn try_with_tokio<F: Future>(future: F) -> Result<WithTokio<F>, GuestError> {
+    let tokio = current()?;
+    Ok(WithTokio {
+        future: Some(future),
+        tokio: Some(tokio),
+    })
+}
+
+fn current() -> Result<tokio::runtime::Handle, GuestError> {
+    let handle = Handle::try_current().map_err(|_| GuestError::NoRuntime)?;
+    let shared = handle.shared();
+    if shared.simulator().is_some() {
+        return Err(GuestError::Simulated);
+    }
+    shared.tokio.get()
+}
+
+pin_project! {
+    /// The future of [`with_tokio`].
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct WithTokio<F> {
+        // None only while it is dropped.
+        #[pin]
+        future: Option<F>,
+        tokio: Option<tokio::runtime::Handle>,
+    }
+
+    impl<F> PinnedDrop for WithTokio<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            // What it holds may need tokio to be dropped.
+            let _entered = this.tokio.as_ref().map(tokio::runtime::Handle::enter);
+            this.future.set(None);
+        }
+    }
+}
+
+impl<F: Future> Future for WithTokio<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let tokio = this
+            .tokio
+            .get_or_insert_with(|| current().unwrap_or_else(|error| panic!("{error}")));
+        let _entered = tokio.enter();
+        match this.future.as_pin_mut() {
+            Some(future) => future.poll(cx),
+            None => unreachable!("only the drop takes it away"),
+        }
+    }
+}
+
+impl<F> fmt::Debug for WithTokio<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WithTokio")
+            .field("entered", &self.tokio.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no tokio.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum GuestError {
+    /// This thread is in no runtime.
+    NoRuntime,
+    /// This is a simulation: what tokio does cannot be replayed.
+    Simulated,
+    /// The runtime is shut down.
+    ShutDown,
+    /// The guest's thread or its driver did not start.
+    Start(io::Error),
+}
+
+impl fmt::Display for GuestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GuestError::NoRuntime => f.write_str(
+                "tokio was asked for outside of a runtime: spawn the future, or enter a runtime first",
+            ),
+            GuestError::Simulated => f.write_str(
+                "tokio was asked for in a simulation, which cannot replay what it does: use our own types there",
+            ),
+            GuestError::ShutDown => f.write_str("tokio was asked for while its runtime shuts down"),
+            GuestError::Start(error) => write!(
+                f,
+                "tokio's guest thread did not start ({error}); look at the limits on threads and descriptors"
+            ),
+        }
+    }
+}
+
+impl Error for GuestError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            GuestError::Start(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A runtime's place for its guest.
+#[derive(Default)]
+pub(crate) struct Slot(Mutex<State>);
+
+#[derive(Default)]
+enum State {
+    #[default]
+    NotAsked,
+    Running(Guest),
+    Closed,
+}
+
+struct Guest {
+    handle: tokio::runtime::Handle,
+    /// Dropped to end it; the thread then has the rest of the time to say that it has.
+    stop: oneshot::Sender<Duration>,
+    ended: std::sync::mpsc::Receiver<()>,
+}
+
+impl Slot {
+    fn get(&self) -> Result<tokio::runtime::Handle, GuestError> {
+        let mut state = self.0.lock();
+        match &*state {
+            State::Running(guest) => return Ok(guest.handle.clone()),
+            State::Closed => return Err(GuestError::ShutDown),
+            State::NotAsked => {}
+        }
+        let guest = Guest::start().map_err(GuestError::Start)?;
+        let handle = guest.handle.clone();
+        *state = State::Running(guest);
+        Ok(handle)
+    }
+
+    /// Tasks that live in the guest; none if nobody has asked for it.
+    pub(crate) fn tasks(&self) -> Option<usize> {
+        match &*self.0.lock() {
+            State::Running(guest) => Some(guest.handle.metrics().num_alive_tasks()),
+            _ => None,
+        }
+    }
+
+    /// Ends the guest. False: it did not end within `timeout`, and its thread is left alone.
+    pub(crate) fn close(&self, timeout: Duration) -> bool {
+        let state = std::mem::replace(&mut *self.0.lock(), State::Closed);
+        let State::Running(guest) = state else {
+            return true;
+        };
+        // If nobody takes it, the thread has ended.
+        let _ = guest.stop.send(timeout);
+        guest.ended.recv_timeout(timeout).is_ok()
+    }
+}
+
+impl Guest {
+    fn start() -> io::Result<Guest> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .thread_name("windlass-tokio-blocking")
+            .build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let (end, ended) = std::sync::mpsc::channel();
+        // Detached: `ended` says when it is done, and it may have to be left alone.
+        drop(thread::spawn("windlass-tokio".into(), 0, move || {
+            // A dropped sender: the runtime was forgotten instead of shut down.
+            let timeout = runtime.block_on(stopped).unwrap_or(Duration::ZERO);
+            runtime.shutdown_timeout(timeout);
+            let _ = end.send(());
+        })?);
+        Ok(Guest {
+            handle,
+            stop,
+            ended,
+        })
+    }
+}
