@@ -13,6 +13,8 @@ use windlass_core::task::{FutureBody, Job, JoinHandle, Options};
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
 use crate::diagnose::{self, RuntimeSnapshot};
+#[cfg(feature = "tracing")]
+use crate::task_span::{self, InSpan};
 use crate::runtime::{Runtime, Shared};
 use crate::simulator::Simulator;
 use crate::time::Instant;
@@ -153,6 +155,19 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        #[cfg(feature = "tracing")]
+        if let Some(span) = task_span::of(&options) {
+            return self.spawn_bare(InSpan::new(future, span), options);
+        }
+        self.spawn_bare(future, options)
+    }
+
+    /// As `spawn_with`, without a span.
+    fn spawn_bare<F>(&self, future: F, options: Options) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         self.pool().spawn(FutureBody(future), options)
     }
 
@@ -167,6 +182,26 @@ impl Handle {
     }
 
     pub(crate) fn try_spawn_with<F>(
+        &self,
+        future: F,
+        options: Options,
+    ) -> Result<JoinHandle<F::Output>, TrySpawnError<F>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        #[cfg(feature = "tracing")]
+        if let Some(span) = task_span::of(&options) {
+            let spawned = self.try_spawn_bare(InSpan::new(future, span), options);
+            return spawned.map_err(|error| match error {
+                TrySpawnError::Full(future) => TrySpawnError::Full(future.into_inner()),
+                TrySpawnError::Stopping(future) => TrySpawnError::Stopping(future.into_inner()),
+            });
+        }
+        self.try_spawn_bare(future, options)
+    }
+
+    fn try_spawn_bare<F>(
         &self,
         future: F,
         options: Options,
@@ -305,6 +340,19 @@ where
     F::Output: Send + 'static,
 {
     let options = Options::here();
+    #[cfg(feature = "tracing")]
+    if let Some(span) = task_span::of(&options) {
+        return spawn_bare(InSpan::new(future, span), options);
+    }
+    spawn_bare(future, options)
+}
+
+#[inline]
+fn spawn_bare<F>(future: F, options: Options) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
     if pool::on_worker() {
         pool::spawn_here(FutureBody(future), options)
     } else {
@@ -332,7 +380,7 @@ where
             drop(refused);
             handle
         }
-        Err((future, options)) => Handle::current_or_default().spawn_with(future, options),
+        Err((future, options)) => Handle::current_or_default().spawn_bare(future, options),
     }
 }
 

@@ -24,6 +24,7 @@ outside_of_models! {
     mod group;
     mod handle;
     mod limit;
+    mod narrate;
     pub mod net;
     mod os;
     mod place;
@@ -32,6 +33,8 @@ outside_of_models! {
     pub mod simulator;
     pub mod task;
     mod task_local;
+    #[cfg(feature = "tracing")]
+    mod task_span;
     #[cfg(feature = "tokio-guest")]
     mod tokio_guest;
     mod waker_id;

@@ -17,6 +17,7 @@ use crate::builder::{BuildError, Builder};
 use crate::diagnose::RuntimeSnapshot;
 use crate::driver::IoDriver;
 use crate::handle::{EnterGuard, Handle};
+use crate::narrate;
 use crate::os::Process;
 use crate::place;
 use crate::simulator::Simulator;
@@ -155,9 +156,14 @@ impl Runtime {
     pub(crate) fn start(builder: Builder) -> Result<Runtime, BuildError> {
         let process = Process::current();
         let driver = IoDriver::new(builder.config.workers).map_err(BuildError::Driver)?;
-        let hooks = with_own_timers(builder.hooks, &driver);
+        let mut hooks = with_own_timers(builder.hooks, &driver);
+        hooks.on_events = narrate::from_environment();
+        let narrated = hooks.on_events.is_some();
         let pool = Pool::start(builder.config, hooks, Some(driver.clone()))
             .map_err(BuildError::Threads)?;
+        if narrated {
+            pool.set_recording(Recording::Full);
+        }
         let shared = Arc::new(Shared {
             pool,
             blocking: BlockingPool::new(builder.blocking),

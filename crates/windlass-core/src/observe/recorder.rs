@@ -154,10 +154,15 @@ impl Recorder {
 
     /// The events that are still there, oldest first.
     pub(crate) fn read(&self, worker: usize) -> Vec<Event> {
+        self.read_since(0, worker)
+    }
+
+    /// The events from the one with this number on that are still there, oldest first.
+    pub(crate) fn read_since(&self, number: u64, worker: usize) -> Vec<Event> {
         let capacity = RECORDER_EVENTS as u64;
         // Acquire: pairs with the Release store in `record_at`.
         let head = self.head.load(Ordering::Acquire);
-        let first = head.saturating_sub(capacity);
+        let first = head.saturating_sub(capacity).max(number);
         let copied: Vec<_> = (first..head)
             .map(|number| {
                 let entry = &self.entries[(number % capacity) as usize];

@@ -29,6 +29,9 @@ use crate::tuning;
 pub type ThreadHook = Arc<dyn Fn(usize) + Send + Sync>;
 /// Called by the watchdog when a worker has been in one poll for too long.
 pub type StallHook = Arc<dyn Fn(&Stall) + Send + Sync>;
+/// Called on a worker with its new events, between polls and before it sleeps; the number is how many
+/// were overwritten before they could be told.
+pub type EventHook = Arc<dyn Fn(&[Event], u64) + Send + Sync>;
 
 /// How long a search goes on before the worker sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +112,8 @@ pub struct Hooks {
     pub on_stop: Option<ThreadHook>,
     /// Called by the watchdog.
     pub on_stall: Option<StallHook>,
+    /// Called by each worker with what its flight recorder has recorded.
+    pub on_events: Option<EventHook>,
     /// When a poll counts as stalled; none: stalls are not looked for.
     pub stall_threshold: Option<Duration>,
 }
@@ -295,8 +300,9 @@ impl Pool {
         let name = format!("{}-{index}", self.config.name);
         let thread = thread::spawn(name, self.config.stack_size, move || {
             call_hook(&hooks.on_start, index);
-            let worker = Worker::new(pool, index);
+            let worker = Worker::new(pool, index, hooks.on_events.clone());
             context::enter_worker(&worker, || worker.run());
+            drop(worker);
             call_hook(&hooks.on_stop, index);
         })?;
         self.threads.lock().workers.push(Some(thread));

@@ -144,7 +144,7 @@ impl Simulation {
         };
         let pool = Pool::without_threads(config);
         Simulation {
-            worker: Worker::new(pool, 0),
+            worker: Worker::new(pool, 0, None),
             ready: Vec::new(),
             unusual: 0,
             world,

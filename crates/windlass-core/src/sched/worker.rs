@@ -15,11 +15,11 @@
 use std::cell::{Cell, RefCell};
 
 use crate::observe::EventKind;
-use crate::sched::pool::{Pool, Remote};
+use crate::sched::pool::{EventHook, Pool, Remote};
 use crate::sched::stop::Phase;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, XorShift, clock, hint, thread};
-use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId};
+use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId, contain};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
     INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
@@ -48,6 +48,14 @@ pub(crate) struct Worker {
     pace: Pace,
     lone: LoneGate,
     spinning: Spinning,
+    narration: Option<Narration>,
+}
+
+/// Telling somebody what is recorded.
+struct Narration {
+    hook: EventHook,
+    /// Events told so far.
+    told: Cell<u64>,
 }
 
 /// When to look at the clock, the injector and the driver.
@@ -106,7 +114,7 @@ impl Spinning {
 }
 
 impl Worker {
-    pub(crate) fn new(pool: Arc<Pool>, index: usize) -> Worker {
+    pub(crate) fn new(pool: Arc<Pool>, index: usize, on_events: Option<EventHook>) -> Worker {
         let seed = pool.config.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let remote = pool.remotes[index].clone();
         let shard = remote.registry.owner();
@@ -138,6 +146,10 @@ impl Worker {
                 skip: Cell::new(0),
             },
             spinning: Spinning::default(),
+            narration: on_events.map(|hook| Narration {
+                hook,
+                told: Cell::new(0),
+            }),
             index,
             pool,
         }
@@ -153,7 +165,9 @@ impl Worker {
         self.remote().pulse.set_busy(true);
         loop {
             if self.pool.stop.is_stopping() && !self.stopping() {
-                return self.leave();
+                self.leave();
+                self.narrate();
+                return;
             }
             match self.find() {
                 Some(entry) => {
@@ -162,9 +176,29 @@ impl Worker {
                     }
                     self.turn(entry);
                 }
+                // Whoever listens may have made work.
+                None if self.narrate() => {}
                 None => self.park(),
             }
         }
+    }
+
+    /// Tells what was recorded since the last time; true if there was something. Never inside a poll
+    /// or a wake: the listener may wake and spawn.
+    fn narrate(&self) -> bool {
+        let Some(narration) = &self.narration else {
+            return false;
+        };
+        let recorder = &self.remote().recorder;
+        let (before, now) = (narration.told.get(), recorder.recorded());
+        if before == now {
+            return false;
+        }
+        narration.told.set(now);
+        let new = recorder.read_since(before, self.index);
+        let lost = now - before - new.len() as u64;
+        contain(|| (narration.hook)(&new, lost));
+        true
     }
 
     /// The next task, in order of preference.
@@ -255,6 +289,7 @@ impl Worker {
         let now = clock::now();
         let polls = self.pace.batch.get();
         self.sample_mask.set(self.pool.recording().mask());
+        self.narrate();
         self.measure(now, polls);
         let since = self.pace.since_injector.get() + polls;
         self.pace.since_injector.set(since);

@@ -25,4 +25,5 @@ mod structured;
 mod support;
 mod sync;
 mod time;
+mod tracing;
 mod wakeups;
