@@ -20,6 +20,7 @@ outside_of_models! {
     mod concurrent;
     mod diagnose;
     mod driver;
+    pub mod fs;
     mod graceful;
     mod group;
     mod handle;

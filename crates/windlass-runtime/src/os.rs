@@ -77,8 +77,18 @@ pub(crate) fn nanosleep(time: Duration) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &request, std::ptr::null_mut()) };
 }
 
-pub(crate) const SIGINT: i32 = libc::SIGINT;
-pub(crate) const SIGTERM: i32 = libc::SIGTERM;
+pub(crate) use libc::{
+    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
+};
+/// What has no handler, or none that could go on afterwards.
+pub(crate) const CANNOT_BE_HEARD: [i32; 6] = [
+    libc::SIGKILL,
+    libc::SIGSTOP,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+];
 /// Signal numbers are below this.
 pub(crate) const SIGNALS: usize = 65;
 

@@ -19,7 +19,7 @@ pub use windlass_runtime::{
     Backend, BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError,
     DropGuard, EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, Limit, NoRuntime,
     NotInScope, Runtime, RuntimeSnapshot, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
-    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, channel, join_all, net, race, signal,
+    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, channel, fs, join_all, net, race, signal,
     simulator, spawn, spawn_blocking, sync, task, task_local, time,
 };
 

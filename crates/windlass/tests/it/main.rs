@@ -10,6 +10,7 @@ mod build;
 mod cancel;
 mod channel;
 mod fairness;
+mod fs;
 mod groups;
 #[cfg(all(feature = "http", feature = "tokio-guest"))]
 mod guest;
@@ -20,6 +21,7 @@ mod net;
 mod observe;
 mod runtimes;
 mod shutdown;
+mod signals;
 mod simulator;
 mod structured;
 mod support;

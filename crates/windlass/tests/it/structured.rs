@@ -260,10 +260,7 @@ fn a_signal_ends_a_service() {
         let ended = spawn(ended);
         // Once the handler stands; the first poll installs it.
         sleep(ms(50)).await;
-        let sent = std::process::Command::new("kill")
-            .args(["-TERM", &std::process::id().to_string()])
-            .status();
-        assert!(sent.expect("kill runs").success());
+        crate::support::send_signal("TERM");
         ended.await.expect("it ends")
     });
     assert_eq!(report.stopped, ["polite"]);

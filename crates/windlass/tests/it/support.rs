@@ -318,3 +318,11 @@ pub(crate) fn with_little_memory(test: &str, here: impl FnOnce()) {
     );
     assert!(text.contains("1 passed"), "the child ran no test: {text}");
 }
+
+/// Sends this process a signal, by its name.
+pub(crate) fn send_signal(name: &str) {
+    let sent = std::process::Command::new("kill")
+        .args([&format!("-{name}"), &std::process::id().to_string()])
+        .status();
+    assert!(sent.expect("kill runs").success());
+}
