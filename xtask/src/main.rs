@@ -9,6 +9,7 @@ mod loom;
 mod models;
 mod process;
 mod shuttle;
+mod soak;
 mod test;
 mod text;
 mod tidy;
@@ -31,6 +32,7 @@ Usage: cargo xtask <command> [arguments]
   shuttle [TEST]           the shuttle runs of windlass-core, a process each
   weaken [NAME]            breaks each line of xtask/weaken.list in a copy; its loom model must fail
   bench [ARGUMENTS]        measures us and our peers, writes the tables; `bench --help` says more
+  soak [SECONDS]           an HTTP server under load and clients that break off: what it holds stays flat
   instructions [--write]   counts the instructions of hot paths with callgrind
 ";
 
@@ -66,6 +68,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Error> {
         "shuttle" => shuttle::command,
         "weaken" => weaken::command,
         "bench" => bench::command,
+        "soak" => soak::command,
         "instructions" => instructions::command,
         _ => return Err(Error::usage(format!("there is no command `{command}`"))),
     };
