@@ -53,12 +53,13 @@ fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<(
     let (pool, blocking) = (&snapshot.pool, &snapshot.blocking);
     writeln!(
         out,
-        "workers {} (awake {}, searching {})  injector {}  high/low/background {:?}",
+        "workers {} (awake {}, searching {})  injector {}  high/low/background {:?}  rescued {}",
         pool.workers.len(),
         pool.unparked,
         pool.searching,
         pool.injector_len,
         pool.class_len,
+        pool.tasks_rescued,
     )?;
     writeln!(
         out,

@@ -157,3 +157,36 @@ fn start_signal_thread(told: fn(i32)) -> io::Result<()> {
     })?;
     Ok(())
 }
+
+/// Number, user and group of the process at the other end of a Unix stream socket.
+#[cfg(target_os = "linux")]
+pub(crate) fn peer_credentials(socket: &impl std::os::fd::AsFd) -> io::Result<(i32, u32, u32)> {
+    use std::os::fd::AsRawFd;
+    let mut found = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is borrowed and so open, and the kernel writes at most `length` bytes to
+    // `found`, which is as long.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &raw mut length,
+        )
+    };
+    match result {
+        0 => Ok((found.pid, found.uid, found.gid)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Number, user and group of the process at the other end of a Unix stream socket.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn peer_credentials(_: &impl std::os::fd::AsFd) -> io::Result<(i32, u32, u32)> {
+    Err(io::ErrorKind::Unsupported.into())
+}

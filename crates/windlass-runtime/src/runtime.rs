@@ -158,12 +158,8 @@ impl Runtime {
         let driver = IoDriver::new(builder.config.workers).map_err(BuildError::Driver)?;
         let mut hooks = with_own_timers(builder.hooks, &driver);
         hooks.on_events = narrate::from_environment();
-        let narrated = hooks.on_events.is_some();
         let pool = Pool::start(builder.config, hooks, Some(driver.clone()))
             .map_err(BuildError::Threads)?;
-        if narrated {
-            pool.set_recording(Recording::Full);
-        }
         let shared = Arc::new(Shared {
             pool,
             blocking: BlockingPool::new(builder.blocking),

@@ -23,6 +23,9 @@ pub struct PoolSnapshot {
     pub unparked: usize,
     /// Tasks that have been idle at least once and have not ended.
     pub suspended_tasks: usize,
+    /// Tasks that the watchdog moved away from workers that did not come back to them, while all
+    /// others were awake and had not stolen them.
+    pub tasks_rescued: u64,
     /// Bytes of free task blocks in the shared depot.
     pub block_depot_bytes: usize,
 }

@@ -112,7 +112,7 @@ pub struct Hooks {
     pub on_stop: Option<ThreadHook>,
     /// Called by the watchdog.
     pub on_stall: Option<StallHook>,
-    /// Called by each worker with what its flight recorder has recorded.
+    /// Called by each worker with what its flight recorder has recorded, which is everything then.
     pub on_events: Option<EventHook>,
     /// When a poll counts as stalled; none: stalls are not looked for.
     pub stall_threshold: Option<Duration>,
@@ -249,6 +249,9 @@ impl Pool {
     ) -> io::Result<Arc<Pool>> {
         let workers = config.workers;
         let pool = Pool::assemble(config, driver);
+        if hooks.on_events.is_some() {
+            pool.set_recording(Recording::Full);
+        }
         for index in 0..workers {
             if let Err(error) = pool.start_worker(index, &hooks) {
                 for missing in index..workers {
@@ -741,6 +744,7 @@ impl Pool {
                 .iter()
                 .map(|remote| remote.registry.len())
                 .sum(),
+            tasks_rescued: self.watchdog.rescued(),
             block_depot_bytes: block_cache().depot_bytes,
         }
     }

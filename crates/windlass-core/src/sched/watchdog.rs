@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::observe::{Event, EventKind, Stall};
 use crate::queue::{Batch, Ring};
 use crate::sched::pool::{Pool, StallHook};
-use crate::sync::atomic::{AtomicBool, Ordering, fence};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use crate::sync::{Arc, Condvar, Mutex, clock, thread};
 use crate::task::contain;
 use crate::tuning::{RECORDER_EVENTS, STRANDED_NS, WATCHDOG_WIND_DOWN_NS};
@@ -25,6 +25,8 @@ pub(crate) struct Watchdog {
     asleep: AtomicBool,
     state: Mutex<State>,
     told: Condvar,
+    /// Tasks moved away from workers that did not come back to them.
+    rescued: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +65,11 @@ impl Watchdog {
     }
 
     /// Slow polls seen, newest last, bounded.
+    /// Tasks that it moved to the injector.
+    pub(crate) fn rescued(&self) -> u64 {
+        self.rescued.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn slow_polls(&self) -> (u64, Vec<Event>) {
         let state = self.state.lock();
         (state.slow_polls, state.slow.iter().copied().collect())
@@ -223,6 +230,9 @@ fn rescue(pool: &Pool, index: usize) {
         unsafe { batch.push(item) };
     }
     if !batch.is_empty() {
+        let count = batch.len() as u64;
+        // Relaxed: a count for people.
+        pool.watchdog.rescued.fetch_add(count, Ordering::Relaxed);
         pool.inject_batch(batch);
         pool.announce();
     }

@@ -242,6 +242,8 @@ impl Client {
                     server: server(),
                     source,
                 })?;
+            // Requests are not to wait for company. A connection that is broken says so later.
+            let _ = stream.set_nodelay(true);
             if !tls {
                 return start_http1(Io::new(stream)).await;
             }

@@ -4,9 +4,10 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::net::SocketAddr as UnixSocketAddr;
 
 use futures_io::{AsyncRead, AsyncWrite};
-use windlass_runtime::net::{TcpListener, TcpStream};
+use windlass_runtime::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 /// Something that connections come from.
 pub trait Listener: Send + 'static {
@@ -24,6 +25,18 @@ impl Listener for TcpListener {
     type Address = SocketAddr;
 
     async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
-        TcpListener::accept(self).await
+        let (stream, remote) = TcpListener::accept(self).await?;
+        // Answers are not to wait for company. A connection that is broken already says so later.
+        let _ = stream.set_nodelay(true);
+        Ok((stream, remote))
+    }
+}
+
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+    type Address = UnixSocketAddr;
+
+    async fn accept(&mut self) -> io::Result<(UnixStream, UnixSocketAddr)> {
+        UnixListener::accept(self).await
     }
 }

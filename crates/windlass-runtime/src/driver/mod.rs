@@ -19,8 +19,7 @@ use windlass_core::sync::{Arc, Mutex, clock};
 use windlass_core::tuning::MAX_IO_COMPLETIONS;
 
 use self::alarm_clock::AlarmClock;
-pub(crate) use self::source::Direction;
-use self::source::Source;
+pub(crate) use self::source::{Direction, Source};
 use crate::time::timers::Timers;
 use crate::time::wheel::TICK_NS;
 

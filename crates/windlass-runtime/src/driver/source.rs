@@ -4,13 +4,44 @@
 //! was not ready after all clears the bits only if no event has come since. The lock on the waiters
 //! orders the rest: an event sets the bits and then takes the waiters, a waiter looks at the bits
 //! under the lock before it is added.
+//!
+//! Who waits: per direction one *poller*, the last task that came through a poll function, and any
+//! number of futures, each with its node in a wait list. A future that is dropped takes its node
+//! along and a poller is replaced, so neither waits nor events allocate, and nothing grows. An event
+//! wakes all of them, and takes no readiness away: one that is dropped instead of polled deprives
+//! nobody.
+//!
+//! # Why a short transfer may clear readiness
+//! The kernel tells of edges. A read that got less than it asked for has seen the queue empty at
+//! some moment *m* within its system call; so has one that would have blocked, and both are treated
+//! alike:
+//!
+//! 1. `found`, with its count of events, was loaded before the call, and so before *m*.
+//! 2. What comes after *m* is a new edge, which the driver turns into a call of `set`, be it at once
+//!    or later. (What came before *m* was read.)
+//! 3. If that `set` comes before `clear`, the count differs, the exchange fails and the bits stay. If
+//!    it comes after, it sets the bits again and takes whoever waits. The count would have to wrap
+//!    within one system call to be taken for the old one: 2^27 events.
+//! 4. An end or a reset that was seen already is in the bits that `clear` leaves alone: such a
+//!    resource stays ready for good. One that was not seen yet is an edge of its own, as in 2.
+//!
+//! For writes: a short one has found the send buffer full, and the kernel has noted then that
+//! somebody wants to hear of room. This does not hold for every socket; those that differ ask for
+//! it with `asked` of 0 (see `net::stream`).
 
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use mio::event::Event;
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::task::{contain, spend};
+
+use super::shut_down;
+use crate::sync::wait_list::{Node, Status, Told, WaitList, in_rounds};
 
 const READABLE: u32 = 1;
 const WRITABLE: u32 = 2;
@@ -56,10 +87,25 @@ impl Ready {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Source {
     state: AtomicU32,
-    waiters: [Mutex<Vec<Waker>>; 2],
+    waiters: [Mutex<Waiters>; 2],
+}
+
+/// Who waits for one direction.
+struct Waiters {
+    poller: Option<Waker>,
+    futures: WaitList<()>,
+}
+
+impl Default for Waiters {
+    fn default() -> Waiters {
+        Waiters {
+            poller: None,
+            futures: WaitList::new(),
+        }
+    }
 }
 
 impl Source {
@@ -86,10 +132,15 @@ impl Source {
         self.set(SHUT);
     }
 
+    /// One direction may go on: the event of a resource that is not the kernel's.
+    pub(crate) fn set_ready(&self, direction: Direction) {
+        self.set(direction.clears());
+    }
+
     /// Adds readiness and wakes who waited for it.
     fn set(&self, bits: u32) {
         let mut now = self.state.load(Ordering::Relaxed);
-        // Release: what the waiters' locks do not order, the Acquire load in `poll_ready` does.
+        // Release: what the waiters' locks do not order, the Acquire load in `look` does.
         while let Err(changed) = self.state.compare_exchange_weak(
             now,
             (now | bits).wrapping_add(ONE_EVENT),
@@ -100,40 +151,151 @@ impl Source {
         }
         for direction in [Direction::Read, Direction::Write] {
             if bits & direction.mask() != 0 {
-                let woken = std::mem::take(&mut *self.waiters[direction as usize].lock());
-                woken.into_iter().for_each(|waker| {
-                    contain(|| waker.wake());
+                // A waker that panics keeps neither the others nor the driver from going on.
+                contain(|| {
+                    in_rounds(&self.waiters[direction as usize], |waiters, wakes| {
+                        wakes.extend(waiters.poller.take());
+                        waiters
+                            .futures
+                            .tell_while(Told::Released, wakes, |()| true);
+                    });
                 });
             }
         }
     }
 
-    /// Waits until the resource may be ready; an attempt that then would block calls
-    /// [`clear`](Source::clear) and waits again.
+    /// The state, if it says that the direction may be ready.
+    fn look(&self, direction: Direction) -> Option<Ready> {
+        // Acquire: pairs with the Release in `set`.
+        let state = self.state.load(Ordering::Acquire);
+        (state & direction.mask() != 0).then_some(Ready(state))
+    }
+
+    /// Waits until the resource may be ready. For poll functions: the last task that asked is woken.
     pub(crate) fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<Ready> {
         let spent = ready!(spend(cx));
-        let look = || {
-            let state = self.state.load(Ordering::Acquire);
-            (state & direction.mask() != 0).then_some(Ready(state))
-        };
-        if let Some(found) = look() {
+        if let Some(found) = self.look(direction) {
             spent.made_progress();
             return Poll::Ready(found);
         }
         let mut waiters = self.waiters[direction as usize].lock();
-        if let Some(found) = look() {
+        if let Some(found) = self.look(direction) {
             drop(waiters);
             spent.made_progress();
             return Poll::Ready(found);
         }
-        if !waiters.iter().any(|waker| waker.will_wake(cx.waker())) {
-            waiters.push(cx.waker().clone());
-        }
+        let replaced = match &waiters.poller {
+            Some(known) if known.will_wake(cx.waker()) => None,
+            _ => waiters.poller.replace(cx.waker().clone()),
+        };
+        drop(waiters);
+        drop(replaced);
         Poll::Pending
     }
 
-    /// The resource was not ready after all.
-    pub(crate) fn clear(&self, direction: Direction, found: Ready) {
+    /// Waits until the resource may be ready, beside any number of others. Cancel-safe.
+    pub(crate) fn ready(&self, direction: Direction) -> Readiness<'_> {
+        Readiness {
+            source: self,
+            direction,
+            node: Node::new(()),
+        }
+    }
+
+    /// Tries `attempt` whenever the resource may be ready, until it does not block. For poll
+    /// functions, as [`poll_ready`](Source::poll_ready).
+    pub(crate) fn poll_io<R>(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        mut attempt: impl FnMut() -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            let found = ready!(self.poll_ready(direction, cx));
+            if let Some(result) = self.attempt(direction, found, &mut attempt, |_| false) {
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    /// As `poll_io`, for bytes: moving some but fewer than `asked` shows that there is no more.
+    pub(crate) fn poll_transfer(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        asked: usize,
+        mut attempt: impl FnMut() -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let found = ready!(self.poll_ready(direction, cx));
+            let is_short = |moved: &usize| (1..asked).contains(moved);
+            if let Some(result) = self.attempt(direction, found, &mut attempt, is_short) {
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    /// Tries `attempt` whenever the resource may be ready, until it does not block; any number of
+    /// tasks may do so. Cancel-safe: the poll in which an attempt succeeds is the last.
+    pub(crate) async fn io<R>(
+        &self,
+        direction: Direction,
+        mut attempt: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            let found = self.ready(direction).await;
+            if let Some(result) = self.attempt(direction, found, &mut attempt, |_| false) {
+                return result;
+            }
+        }
+    }
+
+    /// Tries `attempt` once, whatever is known about readiness.
+    pub(crate) fn try_io<R>(
+        &self,
+        direction: Direction,
+        mut attempt: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let found = Ready(self.state.load(Ordering::Acquire));
+        let result = self.attempt(direction, found, &mut attempt, |_| false);
+        result.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
+    }
+
+    /// One attempt; none: it would have blocked, or was interrupted.
+    ///
+    /// Any other error leaves the readiness as it is. A listener that is out of descriptors still
+    /// has the connection, and the kernel tells of it only once.
+    fn attempt<R>(
+        &self,
+        direction: Direction,
+        found: Ready,
+        attempt: &mut impl FnMut() -> io::Result<R>,
+        is_short: impl Fn(&R) -> bool,
+    ) -> Option<io::Result<R>> {
+        if found.is_shut() {
+            return Some(Err(shut_down()));
+        }
+        let result = loop {
+            match attempt() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result,
+            }
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.clear(direction, found);
+                None
+            }
+            Ok(value) if is_short(&value) => {
+                self.clear(direction, found);
+                Some(Ok(value))
+            }
+            result => Some(result),
+        }
+    }
+
+    /// The resource was not ready after all, or is no longer.
+    fn clear(&self, direction: Direction, found: Ready) {
         // If this fails an event has come meanwhile, and the next attempt looks at that. Relaxed: it
         // takes readiness away, and publishes nothing.
         let _ = self.state.compare_exchange(
@@ -142,5 +304,63 @@ impl Source {
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.load(Ordering::Relaxed);
+        f.debug_struct("Source")
+            .field("readable", &(state & Direction::Read.mask() != 0))
+            .field("writable", &(state & Direction::Write.mask() != 0))
+            .field("events", &(state / ONE_EVENT))
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future of [`Source::ready`].
+pub(crate) struct Readiness<'a> {
+    source: &'a Source,
+    direction: Direction,
+    node: Node<()>,
+}
+
+impl Future for Readiness<'_> {
+    type Output = Ready;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ready> {
+        let spent = ready!(spend(cx));
+        let this = self.into_ref().get_ref();
+        if let Some(found) = this.source.look(this.direction) {
+            spent.made_progress();
+            return Poll::Ready(found);
+        }
+        let mut waiters = this.source.waiters[this.direction as usize].lock();
+        if let Some(found) = this.source.look(this.direction) {
+            drop(waiters);
+            spent.made_progress();
+            return Poll::Ready(found);
+        }
+        let replaced = if this.node.status() == Status::Waiting {
+            // SAFETY: the node was pushed into this list, and is still waiting under the lock.
+            unsafe { waiters.futures.renew(&this.node, cx.waker()) }
+        } else {
+            // It was told, and somebody else has used up the readiness since.
+            this.node.reset();
+            // SAFETY: the node is idle and pinned in this future, whose drop takes it out.
+            unsafe { waiters.futures.push(&this.node, Some(cx.waker().clone())) };
+            None
+        };
+        drop(waiters);
+        drop(replaced);
+        Poll::Pending
+    }
+}
+
+impl Drop for Readiness<'_> {
+    fn drop(&mut self) {
+        let lock = &self.source.waiters[self.direction as usize];
+        // SAFETY: the node is ours, and was pushed into no other list.
+        unsafe { self.node.withdraw(lock, |waiters| &mut waiters.futures) };
     }
 }

@@ -1,9 +1,7 @@
 //! What can be bound and connected to.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-
-use crate::handle::Handle;
+use std::net::{IpAddr, SocketAddr};
 
 /// A host, by name or number, and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,32 +15,6 @@ pub enum Address {
     },
     /// A number.
     Socket(SocketAddr),
-}
-
-impl Address {
-    pub(super) fn port(&self) -> u16 {
-        match self {
-            Address::Name { port, .. } => *port,
-            Address::Socket(address) => address.port(),
-        }
-    }
-
-    /// Looks a name up, on a blocking thread.
-    pub(super) async fn resolve(self, handle: &Handle) -> io::Result<Vec<SocketAddr>> {
-        let (host, port) = match self {
-            Address::Socket(address) => return Ok(vec![address]),
-            Address::Name { host, port } => (host, port),
-        };
-        let lookup = handle.try_spawn_blocking(move || {
-            (host.as_str(), port)
-                .to_socket_addrs()
-                .map(Iterator::collect)
-        });
-        lookup
-            .map_err(io::Error::other)?
-            .await
-            .map_err(io::Error::other)?
-    }
 }
 
 /// Something that says where to bind or connect.

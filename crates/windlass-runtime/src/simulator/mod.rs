@@ -35,7 +35,7 @@ use windlass_core::task::Job;
 
 pub use windlass_core::sched::simulate::{Step, Trace};
 
-pub use crate::net::simulated::{Net, OnHost};
+pub use crate::net::simulated::{DroppedDatagrams, Net, OnHost};
 
 pub use self::explore::explore;
 use self::helpers::Helpers;

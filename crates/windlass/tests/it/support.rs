@@ -298,13 +298,23 @@ impl Random {
 #[cfg(target_os = "linux")]
 #[track_caller]
 pub(crate) fn with_little_memory(test: &str, here: impl FnOnce()) {
-    const CHILD: &str = "WINDLASS_TEST_LITTLE_MEMORY";
+    with_limit("ulimit -v 3000000", test, here);
+}
+
+/// Runs the named test of this binary once more, alone in a process that a shell has limited so;
+/// `here` runs there.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub(crate) fn with_limit(limit: &str, test: &str, here: impl FnOnce()) {
+    const CHILD: &str = "WINDLASS_TEST_LIMITED";
     if std::env::var_os(CHILD).is_some() {
         return here();
     }
     let output = std::process::Command::new("sh")
         .arg("-c")
-        .arg("ulimit -v 3000000 && exec \"$0\" --exact \"$1\" --nocapture --test-threads 1")
+        .arg(format!(
+            "{limit} && exec \"$0\" --exact \"$1\" --nocapture --test-threads 1"
+        ))
         .arg(std::env::current_exe().unwrap())
         .arg(test)
         .env(CHILD, "1")

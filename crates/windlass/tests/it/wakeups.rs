@@ -182,9 +182,11 @@ fn children_of_a_busy_task_run(count: usize) {
             elsewhere,
             "{count} queued tasks were not stolen in {waited:?}"
         );
-        let workers = runtime.snapshot().pool.workers;
-        let stolen: u64 = workers.iter().map(|worker| worker.tasks_stolen).sum();
-        assert!(stolen > 0, "steals are counted");
+        // A thief that is awake and does not get a core for a millisecond is overtaken by the
+        // watchdog.
+        let pool = runtime.snapshot().pool;
+        let stolen: u64 = pool.workers.iter().map(|worker| worker.tasks_stolen).sum();
+        assert!(stolen + pool.tasks_rescued > 0, "what moves is counted");
         waits.push(waited);
     }
     // A spawn tells the sleeper at once: 20 ms, and ten times that in real time; the best of

@@ -1,10 +1,18 @@
-//! Real sockets on the driver.
+//! Readiness: told of once, lost never, and at no cost while nothing happens.
 
+use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use windlass::Runtime;
 use windlass::net::{TcpListener, TcpStream};
+use windlass::{CancellationToken, Runtime};
+
+use super::connected;
+use crate::support::{join, runtime, wait};
 
 /// Context switches of all threads of this process whose name begins with `prefix`.
 fn switches_of(prefix: &str) -> u64 {
@@ -181,21 +189,6 @@ fn many_connections_carry_their_own_bytes() {
 }
 
 #[test]
-fn a_refused_connection_is_an_error() {
-    let runtime = Runtime::builder().workers(1).build().expect("it builds");
-    runtime.block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-        let address = listener.local_addr().expect("known");
-        drop(listener);
-        let refused = TcpStream::connect(address).await;
-        assert_eq!(
-            refused.expect_err("nobody listens").kind(),
-            std::io::ErrorKind::ConnectionRefused
-        );
-    });
-}
-
-#[test]
 fn a_socket_that_outlives_its_runtime_says_so_instead_of_waiting() {
     let first = Runtime::builder().workers(1).build().expect("it builds");
     let (mut reading, mut client) = first.block_on(async {
@@ -216,4 +209,138 @@ fn a_socket_that_outlives_its_runtime_says_so_instead_of_waiting() {
     assert!(error.to_string().contains("shut down"), "{error}");
     let late = windlass::block_on(client.write(b"x"));
     assert!(late.is_err(), "the other end is of the same runtime");
+}
+
+/// A waker that counts how often it is alive.
+struct Counted {
+    _alive: Arc<()>,
+}
+
+impl std::task::Wake for Counted {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_dropped_accept_leaves_nothing_behind() {
+    let runtime = runtime(1);
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let alive = Arc::new(());
+    for _ in 0..1000 {
+        let waker = Waker::from(Arc::new(Counted {
+            _alive: alive.clone(),
+        }));
+        let mut accept = pin!(listener.accept());
+        let polled = accept.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    assert_eq!(Arc::strong_count(&alive), 1, "wakers of dropped futures");
+    // Poll functions have no drop: one waker is kept, the last.
+    for _ in 0..1000 {
+        let waker = Waker::from(Arc::new(Counted {
+            _alive: alive.clone(),
+        }));
+        let polled = listener.poll_accept(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    assert_eq!(Arc::strong_count(&alive), 2);
+}
+
+#[test]
+fn a_dropped_read_loses_nothing() {
+    let runtime = runtime(2);
+    let (mut client, mut server) = runtime.block_on(connected());
+    let writer = runtime.spawn(async move {
+        for number in 0..2000u32 {
+            client.write_all(&number.to_be_bytes()).await.unwrap();
+            if number % 16 == 0 {
+                windlass::yield_now().await;
+            }
+        }
+    });
+    let reader = runtime.spawn(async move {
+        let mut all = Vec::new();
+        loop {
+            let mut buffer = [0; 7];
+            let found = {
+                // Polled once, and dropped if it was too early.
+                let mut reading = pin!(server.read(&mut buffer));
+                poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await
+            };
+            match found {
+                Poll::Ready(Ok(0)) => return all,
+                Poll::Ready(count) => all.extend_from_slice(&buffer[..count.unwrap()]),
+                Poll::Pending => server.readable().await.unwrap(),
+            }
+        }
+    });
+    join("the writer", writer);
+    let expected: Vec<u8> = (0..2000u32).flat_map(u32::to_be_bytes).collect();
+    assert!(join("the reader", reader) == expected);
+}
+
+#[test]
+fn no_readiness_is_lost_when_many_tasks_read_under_load() {
+    const SOCKETS: usize = 64;
+    const ROUNDS: u32 = 200;
+    let runtime = runtime(2);
+    let stop = CancellationToken::new();
+    let load: Vec<_> = (0..4)
+        .map(|_| {
+            let stop = stop.clone();
+            runtime.spawn(async move {
+                while !stop.is_cancelled() {
+                    windlass::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    let mut tasks = Vec::new();
+    for _ in 0..SOCKETS {
+        let (mut client, mut server) = runtime.block_on(connected());
+        client.set_nodelay(true).unwrap();
+        tasks.push(runtime.spawn(async move {
+            // The buffer is never filled: each read clears what it knows, and the next byte must be
+            // told of anew.
+            let mut buffer = [0; 64];
+            for _ in 0..ROUNDS {
+                let count = server.read(&mut buffer).await.unwrap();
+                server.write_all(&buffer[..count]).await.unwrap();
+            }
+        }));
+        tasks.push(runtime.spawn(async move {
+            for round in 0..ROUNDS {
+                client.write_all(&round.to_be_bytes()).await.unwrap();
+                let mut answer = [0; 4];
+                client.read_exact(&mut answer).await.unwrap();
+                assert_eq!(u32::from_be_bytes(answer), round);
+            }
+        }));
+    }
+    wait("every byte is told of", windlass::join_all(tasks))
+        .into_iter()
+        .for_each(|ended| ended.unwrap());
+    stop.cancel();
+    drop(load);
+}
+
+#[test]
+fn the_end_is_told_of_after_a_short_read() {
+    runtime(2).block_on(async {
+        for _ in 0..200 {
+            let (mut client, mut server) = connected().await;
+            let reader = windlass::spawn(async move {
+                let mut buffer = [0; 64];
+                let mut total = 0;
+                loop {
+                    match server.read(&mut buffer).await.unwrap() {
+                        0 => return total,
+                        count => total += count,
+                    }
+                }
+            });
+            client.write_all(b"short").await.unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(reader.await.unwrap(), 5);
+        }
+    });
 }
