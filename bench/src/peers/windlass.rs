@@ -99,11 +99,14 @@ impl NetPeer for Windlass {
 
     async fn accept(listener: &TcpListener) -> TcpStream {
         let (stream, _) = listener.accept().await.expect("a connection");
+        stream.set_nodelay(true).expect("an option");
         stream
     }
 
     async fn connect(address: SocketAddr) -> TcpStream {
-        TcpStream::connect(address).await.expect("a connection")
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        stream.set_nodelay(true).expect("an option");
+        stream
     }
 
     async fn read_exact(stream: &mut TcpStream, buffer: &mut [u8]) {

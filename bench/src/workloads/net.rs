@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::peers::NetPeer;
+use crate::process::cpu_time;
 use crate::sample::Sample;
 use crate::stats;
 
@@ -93,6 +94,7 @@ pub fn hello<P: NetPeer>(seconds: u64) -> Sample {
     let url = format!("http://{address}/");
     let duration = format!("-d{seconds}s");
     let connections = format!("-c{CONNECTIONS}");
+    let cpu = cpu_time();
     let output = Command::new("wrk")
         .args(["-t2", "--latency", &connections, &duration, &url])
         .output()
@@ -113,7 +115,9 @@ pub fn hello<P: NetPeer>(seconds: u64) -> Sample {
             .to_owned()
     };
     let rate: f64 = after("Requests/sec:").parse().expect("a number");
+    let cpu = (cpu_time() - cpu).as_nanos() as f64 / 1e3;
     Sample::of(rate)
+        .with("CPU us", cpu / (rate * seconds as f64))
         .with("p50 us", micros(&after("50%")))
         .with("p99 us", micros(&after("99%")))
 }

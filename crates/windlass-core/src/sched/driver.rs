@@ -17,6 +17,11 @@ pub trait Driver: Send + Sync + 'static {
     /// workers at their interval, with the time at which they last looked at the clock.
     fn poll(&self, now: u64);
 
+    /// True if events may be waiting that only a look can find: there are sockets.
+    fn has_sources(&self) -> bool {
+        false
+    }
+
     /// Makes the current or the next `sleep` return.
     fn ring(&self);
 }

@@ -567,6 +567,15 @@ impl Pool {
         self.driver.is_some() && !self.driver_taken.load(Ordering::Relaxed)
     }
 
+    /// True if nobody sits in the driver and events may be waiting there.
+    pub(crate) fn events_are_unattended(&self) -> bool {
+        let Some(driver) = &self.driver else {
+            return false;
+        };
+        // Relaxed: a hint for who has nothing better to do.
+        !self.driver_taken.load(Ordering::Relaxed) && driver.has_sources()
+    }
+
     // ---- ending ---------------------------------------------------------------------------
 
     /// True from the start of the shutdown on.

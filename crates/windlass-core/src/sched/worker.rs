@@ -23,8 +23,8 @@ use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId, contain};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
     INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
-    POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_PAUSES, SPIN_PROBE_ONE_IN,
-    TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS,
+    POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_GREEDY_SEARCHES, SPIN_PAUSES,
+    SPIN_PROBE_ONE_IN, TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS, YIELD_NS,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -83,6 +83,8 @@ struct Spinning {
     /// Searches that still go on for the full time, after one that paid.
     eager: Cell<u32>,
     searches: Cell<u32>,
+    /// Searches that do not give the core away, after one that had to wait to get it back.
+    greedy: Cell<u32>,
 }
 
 impl Spinning {
@@ -90,6 +92,10 @@ impl Spinning {
     fn rounds(&self, most: u32) -> u32 {
         let number = self.searches.get().wrapping_add(1);
         self.searches.set(number);
+        if self.greedy.get() > 0 {
+            self.greedy.set(self.greedy.get() - 1);
+            return most.min(1);
+        }
         if self.pays() || number.is_multiple_of(SPIN_PROBE_ONE_IN) {
             most
         } else {
@@ -106,6 +112,12 @@ impl Spinning {
         if round > 0 {
             self.eager.set(SPIN_PROBE_ONE_IN);
         }
+    }
+
+    /// Somebody else had the core meanwhile.
+    fn waited_for_core(&self) {
+        self.eager.set(0);
+        self.greedy.set(SPIN_GREEDY_SEARCHES);
     }
 
     fn found_nothing(&self) {
@@ -430,13 +442,17 @@ impl Worker {
         // Slots are for the last pass. Who was called has slept through that time already.
         let called = self.called.replace(false);
         let mut rounds = self.spinning.rounds(spin.yields);
-        if !self.spinning.pays() && self.pool.driver_is_deserted() {
+        if self.pool.events_are_unattended() {
+            // The next work is there rather than in a queue.
+            rounds = rounds.min(1);
+        } else if !self.spinning.pays() && self.pool.driver_is_deserted() {
             // Who gives the core away on a busy machine may have to wait for it for milliseconds, and
-            // events would wait with it: go and sit there instead.
+            // timers would wait with it: go and sit there instead.
             rounds = rounds.min(spin.tight);
         }
-        for round in 0..=rounds {
-            let last = round == rounds || (called && round == 0);
+        let mut round = 0;
+        loop {
+            let last = round >= rounds || (called && round == 0);
             let found = self
                 .steal(last)
                 .or_else(|| self.take_injected())
@@ -445,14 +461,21 @@ impl Worker {
                 self.spinning.found(round);
                 return found;
             }
-            if self.pool.stop.phase() != self.phase.get() {
+            if round >= rounds || self.pool.stop.phase() != self.phase.get() {
                 break;
             }
             if round < spin.tight {
                 (0..SPIN_PAUSES).for_each(|_| hint::spin_loop());
             } else {
+                let before = clock::now();
                 thread::yield_now();
+                if clock::now() - before > YIELD_NS {
+                    self.spinning.waited_for_core();
+                    // One last look: there was time for something to come.
+                    rounds = round + 1;
+                }
             }
+            round += 1;
         }
         self.spinning.found_nothing();
         None

@@ -21,16 +21,12 @@ pub struct Timer;
 /// differences are ever used.
 static BEGINNING: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
 
-fn beginning() -> Instant {
-    Instant::now() - Duration::MAX
-}
-
 fn from_std(moment: std::time::Instant) -> Instant {
-    beginning() + moment.saturating_duration_since(*BEGINNING)
+    Instant::beginning() + moment.saturating_duration_since(*BEGINNING)
 }
 
 fn to_std(moment: Instant) -> std::time::Instant {
-    *BEGINNING + moment.saturating_duration_since(beginning())
+    *BEGINNING + moment.saturating_duration_since(Instant::beginning())
 }
 
 impl hyper::rt::Timer for Timer {

@@ -38,6 +38,9 @@ pub(super) enum Failure {
 impl Terms {
     /// Serves requests from `stream` until it ends, or `stop` is cancelled and what had begun is
     /// answered.
+    ///
+    /// Each kind of connection is a future of its own and boxed but for the usual one: a task is as
+    /// large as the largest future that it may become.
     pub(super) async fn serve<IO, S, A>(
         &self,
         stream: IO,
@@ -49,26 +52,17 @@ impl Terms {
         S: HttpService,
         A: Clone + Send + Sync + 'static,
     {
-        let Some(tls) = &self.tls else {
-            return self.speak(stream, self.http2_only, service, stop).await;
-        };
-        let handshake =
-            stop.run_until_cancelled(timeout(self.handshake_timeout, tls.accept(stream)));
-        let stream = match handshake.await {
-            Some(Ok(Ok(stream))) => stream,
-            Some(Ok(Err(error))) => return Err(Failure::Broken(error.into())),
-            Some(Err(late)) => return Err(Failure::Broken(late.into())),
-            // It has not asked for anything yet.
-            None => return Ok(()),
-        };
-        let http2 = self.http2_only || stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        self.speak(stream, http2, service, stop).await
+        match &self.tls {
+            Some(tls) => Box::pin(self.serve_tls(tls, stream, service, stop)).await,
+            None if self.http2_only => Box::pin(self.serve_http2(stream, service, stop)).await,
+            None => self.serve_http1(stream, service, stop).await,
+        }
     }
 
-    async fn speak<IO, S, A>(
+    async fn serve_tls<IO, S, A>(
         &self,
+        tls: &TlsAcceptor,
         stream: IO,
-        http2: bool,
         service: Tower<S, A>,
         stop: &CancellationToken,
     ) -> Result<(), Failure>
@@ -77,18 +71,54 @@ impl Terms {
         S: HttpService,
         A: Clone + Send + Sync + 'static,
     {
-        let stream = Io::new(stream);
-        if http2 {
-            let connection = http2::Builder::new(Executor)
-                .timer(Timer)
-                .serve_connection(stream, service);
-            return self.drive(connection, stop).await;
+        let handshake = timeout(self.handshake_timeout, tls.accept(stream));
+        let stream = match stop.run_until_cancelled(handshake).await {
+            Some(Ok(Ok(stream))) => stream,
+            Some(Ok(Err(error))) => return Err(Failure::Broken(error.into())),
+            Some(Err(late)) => return Err(Failure::Broken(late.into())),
+            // It has not asked for anything yet.
+            None => return Ok(()),
+        };
+        if self.http2_only || stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+            self.serve_http2(stream, service, stop).await
+        } else {
+            self.serve_http1(stream, service, stop).await
         }
+    }
+
+    async fn serve_http1<IO, S, A>(
+        &self,
+        stream: IO,
+        service: Tower<S, A>,
+        stop: &CancellationToken,
+    ) -> Result<(), Failure>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: HttpService,
+        A: Clone + Send + Sync + 'static,
+    {
         let connection = http1::Builder::new()
             .timer(Timer)
             .header_read_timeout(self.header_timeout)
-            .serve_connection(stream, service)
+            .serve_connection(Io::new(stream), service)
             .with_upgrades();
+        self.drive(connection, stop).await
+    }
+
+    async fn serve_http2<IO, S, A>(
+        &self,
+        stream: IO,
+        service: Tower<S, A>,
+        stop: &CancellationToken,
+    ) -> Result<(), Failure>
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: HttpService,
+        A: Clone + Send + Sync + 'static,
+    {
+        let connection = http2::Builder::new(Executor)
+            .timer(Timer)
+            .serve_connection(Io::new(stream), service);
         self.drive(connection, stop).await
     }
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use http::{Request, Response};
 use http_body::Body;
@@ -17,7 +17,7 @@ pub trait HttpService: Clone + Send + 'static {
     /// The body of its answers.
     type Body: Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
     /// Why it could not answer; the connection ends then.
-    type Error: Into<BoxError>;
+    type Error: Into<BoxError> + Send + 'static;
     /// Its answer to come.
     type Future: Future<Output = Result<Response<Self::Body>, Self::Error>> + Send + 'static;
 
@@ -31,7 +31,7 @@ impl<S, B> HttpService for S
 where
     S: tower_service::Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send + 'static,
-    S::Error: Into<BoxError>,
+    S::Error: Into<BoxError> + Send + 'static,
     B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
 {
     type Body = B;
@@ -69,9 +69,19 @@ impl<S: HttpService, A: Clone + Send + Sync + 'static> hyper::service::Service<R
         if let Some(remote) = &self.remote {
             request.extensions_mut().insert(RemoteAddr(remote.clone()));
         }
-        Answer::Waiting {
-            service: self.service.clone(),
-            request: Some(request),
+        let mut service = self.service.clone();
+        // Most are always ready: asked here, the request need not be kept. One that is not is asked
+        // again by the future, which has somebody to wake.
+        let mut nobody = Context::from_waker(Waker::noop());
+        match service.poll_ready(&mut nobody) {
+            Poll::Ready(Ok(())) => Answer::Called {
+                future: service.call(request),
+            },
+            Poll::Ready(Err(error)) => Answer::Failed { error: Some(error) },
+            Poll::Pending => Answer::Waiting {
+                service,
+                request: Some(request),
+            },
         }
     }
 }
@@ -88,6 +98,7 @@ pin_project! {
             #[pin]
             future: S::Future,
         },
+        Failed { error: Option<S::Error> },
     }
 }
 
@@ -98,6 +109,10 @@ impl<S: HttpService> Future for Answer<S> {
         loop {
             let future = match self.as_mut().project() {
                 AnswerProjection::Called { future } => return future.poll(cx),
+                AnswerProjection::Failed { error } => match error.take() {
+                    Some(error) => return Poll::Ready(Err(error)),
+                    None => panic!("an answer was polled again after it had ended"),
+                },
                 AnswerProjection::Waiting { service, request } => {
                     ready!(service.poll_ready(cx))?;
                     let Some(request) = request.take() else {

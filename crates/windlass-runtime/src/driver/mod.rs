@@ -203,6 +203,10 @@ impl Driver for IoDriver {
         seat.events.clear();
     }
 
+    fn has_sources(&self) -> bool {
+        self.sources() > 0
+    }
+
     fn ring(&self) {
         self.bell.ring();
     }

@@ -18,6 +18,11 @@ impl Instant {
         Instant(clock::now())
     }
 
+    /// The beginning of the clock; nothing was before it.
+    pub const fn beginning() -> Instant {
+        Instant(0)
+    }
+
     /// A moment that never comes.
     pub const fn never() -> Instant {
         Instant(u64::MAX)
