@@ -17,6 +17,7 @@ outside_of_models! {
     mod blocking;
     mod builder;
     mod cancel;
+    pub mod command;
     mod concurrent;
     mod diagnose;
     mod driver;
@@ -38,6 +39,8 @@ outside_of_models! {
     mod task_span;
     #[cfg(feature = "tokio-guest")]
     mod tokio_guest;
+    #[cfg(feature = "tokio-io")]
+    mod tokio_io;
     mod waker_id;
     mod woken;
 

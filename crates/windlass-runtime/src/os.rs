@@ -190,3 +190,25 @@ pub(crate) fn peer_credentials(socket: &impl std::os::fd::AsFd) -> io::Result<(i
 pub(crate) fn peer_credentials(_: &impl std::os::fd::AsFd) -> io::Result<(i32, u32, u32)> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// A descriptor that becomes readable when the process ends. Its number must be that of a child that
+/// was not waited for: then it is nobody else's.
+#[cfg(target_os = "linux")]
+pub(crate) fn descriptor_of_process(number: u32) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: takes no pointers.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) };
+    match i32::try_from(descriptor) {
+        Ok(descriptor) if descriptor >= 0 => {
+            // SAFETY: the kernel has just made it for us.
+            Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(descriptor) })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// As on Linux, where the kernel can; here it cannot.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn descriptor_of_process(_: u32) -> io::Result<std::os::fd::OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
+}

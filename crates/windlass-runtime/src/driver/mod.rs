@@ -5,6 +5,7 @@
 //! the graveyard until the holder of the seat has no event of it in hand.
 
 mod alarm_clock;
+mod registered;
 mod source;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use windlass_core::sync::{Arc, Mutex, clock};
 use windlass_core::tuning::MAX_IO_COMPLETIONS;
 
 use self::alarm_clock::AlarmClock;
+pub(crate) use self::registered::{Registered, unsupported};
 pub(crate) use self::source::{Direction, Source};
 use crate::time::timers::Timers;
 use crate::time::wheel::TICK_NS;
@@ -43,13 +45,13 @@ pub(crate) struct IoDriver {
     timers: Timers,
     /// How many sources there are, for a look without the lock.
     sources: AtomicUsize,
-    registered: Mutex<Registered>,
+    registered: Mutex<AllSources>,
     graveyard: Mutex<Vec<Arc<Source>>>,
 }
 
 /// All sources, by address; touched when one comes or goes, and at the end.
 #[derive(Default)]
-struct Registered {
+struct AllSources {
     all: BTreeMap<usize, Arc<Source>>,
     closed: bool,
 }

@@ -38,19 +38,18 @@
 mod address;
 mod datagram;
 mod dns;
-mod registered;
 pub(crate) mod simulated;
 mod split;
 mod stream;
 mod tcp;
-#[cfg(feature = "tokio-io")]
-mod tokio_io;
 mod udp;
 mod unix;
 
 pub use self::address::{Address, ToAddress};
 pub use self::dns::lookup_host;
 pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+#[cfg(feature = "tokio-io")]
+pub(crate) use self::stream::AsStream;
 pub use self::tcp::{TcpIncoming, TcpListener, TcpStream};
 pub use self::udp::UdpSocket;
 pub use self::unix::{PeerCredentials, UnixDatagram, UnixIncoming, UnixListener, UnixStream};

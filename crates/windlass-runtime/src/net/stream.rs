@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use socket2::SockRef;
 
-use super::registered::Registered;
+use crate::driver::Registered;
 use super::simulated;
 use crate::driver::{Direction, Source, shut_down};
 

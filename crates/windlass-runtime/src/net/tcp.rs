@@ -12,7 +12,7 @@ use windlass_core::sync::Arc;
 
 use super::address::ToAddress;
 use super::dns::{first_of, resolve};
-use super::registered::{Registered, unsupported};
+use crate::driver::{Registered, unsupported};
 use super::simulated::{self, Name};
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::stream::{

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use super::address::{Address, ToAddress};
 use super::datagram::datagram_methods;
 use super::dns::{first_of, resolve};
-use super::registered::{Registered, unsupported};
+use crate::driver::{Registered, unsupported};
 use super::simulated::{Datagrams, Name};
 use super::stream::ready;
 use crate::driver::{Direction, Source};

@@ -9,6 +9,7 @@ mod blocking;
 mod build;
 mod cancel;
 mod channel;
+mod commands;
 mod fairness;
 mod fs;
 mod groups;

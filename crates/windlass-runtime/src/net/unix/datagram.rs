@@ -9,7 +9,7 @@ use super::address_of;
 use crate::driver::{Direction, Source};
 use crate::handle::Handle;
 use crate::net::datagram::datagram_methods;
-use crate::net::registered::{Registered, unsupported};
+use crate::driver::{Registered, unsupported};
 use crate::net::simulated::Datagrams;
 use crate::net::stream::ready;
 use crate::runtime::Reality;

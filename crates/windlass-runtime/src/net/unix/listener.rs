@@ -10,7 +10,7 @@ use super::address_of;
 use super::stream::UnixStream;
 use crate::driver::{Direction, Source};
 use crate::handle::Handle;
-use crate::net::registered::Registered;
+use crate::driver::Registered;
 use crate::net::simulated;
 use crate::net::stream::{Kind, Stream};
 use crate::runtime::Reality;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::address_of;
 use crate::handle::Handle;
-use crate::net::registered::{Registered, unsupported};
+use crate::driver::{Registered, unsupported};
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::net::stream::{
     AsStream, Kind, Stream, System, futures_read, futures_write, reading_methods, writing_methods,

@@ -4,20 +4,20 @@ use std::io;
 
 use windlass_core::sync::Arc;
 
-use crate::driver::{IoDriver, Registration, Source};
+use super::{IoDriver, Registration, Source};
 use crate::handle::Handle;
 use crate::runtime::Reality;
 
 /// A socket and its registration; dropping it takes the socket out of the driver, then closes it.
 #[derive(Debug)]
-pub(super) struct Registered<S: mio::event::Source> {
+pub(crate) struct Registered<S: mio::event::Source> {
     registration: Registration,
     /// None only while `into_socket` hands it out.
     socket: Option<S>,
 }
 
 impl<S: mio::event::Source> Registered<S> {
-    pub(super) fn new(driver: &Arc<IoDriver>, mut socket: S) -> io::Result<Registered<S>> {
+    pub(crate) fn new(driver: &Arc<IoDriver>, mut socket: S) -> io::Result<Registered<S>> {
         Ok(Registered {
             registration: Registration::new(driver, &mut socket)?,
             socket: Some(socket),
@@ -25,7 +25,7 @@ impl<S: mio::event::Source> Registered<S> {
     }
 
     /// On the runtime this is called in. A simulation has no kernel to ask for events.
-    pub(super) fn here(socket: S) -> io::Result<Registered<S>> {
+    pub(crate) fn here(socket: S) -> io::Result<Registered<S>> {
         match &Handle::current_or_default().shared().world {
             Reality::Real(driver) => Registered::new(driver, socket),
             Reality::Simulated(_) => Err(unsupported(
@@ -35,15 +35,15 @@ impl<S: mio::event::Source> Registered<S> {
         }
     }
 
-    pub(super) fn driver(&self) -> &Arc<IoDriver> {
+    pub(crate) fn driver(&self) -> &Arc<IoDriver> {
         self.registration.driver()
     }
 
-    pub(super) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &Source {
         self.registration.source()
     }
 
-    pub(super) fn socket(&self) -> &S {
+    pub(crate) fn socket(&self) -> &S {
         match &self.socket {
             Some(socket) => socket,
             None => unreachable!("whoever takes the socket takes all of this"),
@@ -51,7 +51,7 @@ impl<S: mio::event::Source> Registered<S> {
     }
 
     /// The socket, out of the driver and in non-blocking mode.
-    pub(super) fn into_socket(mut self) -> S {
+    pub(crate) fn into_socket(mut self) -> S {
         match self.socket.take() {
             Some(mut socket) => {
                 self.registration.deregister(&mut socket);
@@ -71,6 +71,6 @@ impl<S: mio::event::Source> Drop for Registered<S> {
 }
 
 /// What can be done in one of the two worlds only.
-pub(super) fn unsupported(message: &'static str) -> io::Error {
+pub(crate) fn unsupported(message: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, message)
 }

@@ -1,4 +1,4 @@
-//! tokio's `AsyncRead` and `AsyncWrite` for every stream and half, by way of those of `futures-io`.
+//! tokio's `AsyncRead` and `AsyncWrite` for all that has those of `futures-io`, by way of these.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -6,9 +6,11 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use super::stream::AsStream;
-use super::{TcpStream, UnixStream};
+use crate::command::{ChildStderr, ChildStdin, ChildStdout};
+use crate::fs::File;
+use crate::net::{
+    AsStream, OwnedReadHalf, OwnedWriteHalf, ReadHalf, TcpStream, UnixStream, WriteHalf,
+};
 
 macro_rules! tokio_read {
     ([$($generics:tt)*] $type:ty) => {
@@ -20,7 +22,7 @@ macro_rules! tokio_read {
             ) -> Poll<io::Result<()>> {
                 // Sets the unused part to 0 once per buffer, not once per read.
                 let room = buffer.initialize_unfilled();
-                let count = ready!(self.as_stream().poll_read(cx, room))?;
+                let count = ready!(futures_io::AsyncRead::poll_read(self, cx, room))?;
                 buffer.advance(count);
                 Poll::Ready(Ok(()))
             }
@@ -29,14 +31,14 @@ macro_rules! tokio_read {
 }
 
 macro_rules! tokio_write {
-    ([$($generics:tt)*] $type:ty) => {
+    ([$($generics:tt)*] $type:ty, vectored: $vectored:literal) => {
         impl<$($generics)*> AsyncWrite for $type {
             fn poll_write(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
                 bytes: &[u8],
             ) -> Poll<io::Result<usize>> {
-                self.as_stream().poll_write(cx, bytes)
+                futures_io::AsyncWrite::poll_write(self, cx, bytes)
             }
 
             fn poll_write_vectored(
@@ -44,11 +46,11 @@ macro_rules! tokio_write {
                 cx: &mut Context<'_>,
                 buffers: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                self.as_stream().poll_write_vectored(cx, buffers)
+                futures_io::AsyncWrite::poll_write_vectored(self, cx, buffers)
             }
 
             fn is_write_vectored(&self) -> bool {
-                true
+                $vectored
             }
 
             fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -63,10 +65,15 @@ macro_rules! tokio_write {
 }
 
 tokio_read!([] TcpStream);
-tokio_write!([] TcpStream);
+tokio_write!([] TcpStream, vectored: true);
 tokio_read!([] UnixStream);
-tokio_write!([] UnixStream);
+tokio_write!([] UnixStream, vectored: true);
 tokio_read!([S: AsStream] ReadHalf<'_, S>);
-tokio_write!([S: AsStream] WriteHalf<'_, S>);
+tokio_write!([S: AsStream] WriteHalf<'_, S>, vectored: true);
 tokio_read!([S: AsStream] OwnedReadHalf<S>);
-tokio_write!([S: AsStream] OwnedWriteHalf<S>);
+tokio_write!([S: AsStream] OwnedWriteHalf<S>, vectored: true);
+tokio_read!([] File);
+tokio_write!([] File, vectored: false);
+tokio_read!([] ChildStdout);
+tokio_read!([] ChildStderr);
+tokio_write!([] ChildStdin, vectored: true);
