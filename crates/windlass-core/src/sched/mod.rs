@@ -1,5 +1,6 @@
 //! The scheduler: a pool of workers, who sleeps and who is told, and how it all ends.
 
+mod config;
 pub mod driver;
 mod idle;
 pub mod pool;

@@ -162,3 +162,50 @@ fn a_service_that_panics_ends_its_own_connection_only() -> Result {
         Ok(())
     })
 }
+
+#[test]
+fn a_server_without_descriptors_goes_on_once_there_are_some() -> Result {
+    const NAME: &str = "faults::a_server_without_descriptors_goes_on_once_there_are_some";
+    const PLAY: &str = "WINDLASS_TEST_FEW_DESCRIPTORS";
+    if std::env::var_os(PLAY).is_none() {
+        // The limit is the whole process's.
+        let output = std::process::Command::new("sh")
+            .args(["-c", r#"ulimit -n 64; exec "$0" --exact "$1" --nocapture"#])
+            .arg(std::env::current_exe()?)
+            .arg(NAME)
+            .env(PLAY, "1")
+            .output()?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        return Ok(());
+    }
+    runtime().block_on(async {
+        let server = start(by_path(), |server| server).await?;
+        let address = server.address;
+        let taken = spawn_blocking(move || {
+            let mut taken = Vec::new();
+            while let Ok(stream) = Plain::connect(address) {
+                taken.push(stream);
+                assert!(taken.len() < 64, "there is a limit");
+            }
+            taken
+        })
+        .await?;
+        // The server meets the limit, too, again and again.
+        time::sleep(Duration::from_millis(300)).await;
+        drop(taken);
+        let alive = async {
+            while still_serves(&server).await.is_err() {
+                time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        time::timeout(LONG, alive).await?;
+        let served = server.end().await?;
+        assert!(served.not_accepted > 0, "{served:?}");
+        assert!(
+            served.not_accepted < 100,
+            "and it does not spin: {served:?}"
+        );
+        Ok(())
+    })
+}
