@@ -274,8 +274,11 @@ impl Simulation {
         let entry = self.ready.swap_remove(self.respecting_class(pick));
         self.unusual -= usize::from(is_unusual(&entry));
         let id = entry.header().id().get();
+        let place = entry.header().meta().place();
         self.trace.record(Step::Task { at: self.at(), id });
-        context::enter_worker(&self.worker, || self.worker.turn(entry));
+        self.world.at_place(place, || {
+            context::enter_worker(&self.worker, || self.worker.turn(entry));
+        });
     }
 
     /// The pick, or a task of a better class if there is one.

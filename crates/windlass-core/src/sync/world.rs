@@ -5,7 +5,7 @@
 use std::cell::Cell;
 
 use super::Mutex;
-use super::atomic::{AtomicU64, Ordering};
+use super::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::rng::{XorShift, entropy};
 
 /// A simulated world: its time, and its only source of randomness.
@@ -13,6 +13,8 @@ use super::rng::{XorShift, entropy};
 pub struct World {
     now: AtomicU64,
     dice: Mutex<XorShift>,
+    /// Where the code runs that runs now; 0 is everywhere that has no name.
+    place: AtomicUsize,
 }
 
 impl World {
@@ -21,6 +23,7 @@ impl World {
         World {
             now: AtomicU64::new(0),
             dice: Mutex::new(XorShift::new(seed)),
+            place: AtomicUsize::new(0),
         }
     }
 
@@ -43,6 +46,25 @@ impl World {
     /// A number below `bound`, which must not be 0.
     pub fn below(&self, bound: usize) -> usize {
         self.dice.lock().below(bound)
+    }
+
+    /// Where the current code runs: a number that the simulator gives a meaning. A task runs where it
+    /// was spawned.
+    pub fn place(&self) -> usize {
+        self.place.load(Ordering::Relaxed)
+    }
+
+    /// Runs `f` at another place.
+    pub fn at_place<R>(&self, place: usize, f: impl FnOnce() -> R) -> R {
+        struct Back<'a>(&'a World, usize);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.place.store(self.1, Ordering::Relaxed);
+            }
+        }
+        // Relaxed: the threads of a simulation take turns.
+        let _back = Back(self, self.place.swap(place, Ordering::Relaxed));
+        f()
     }
 
     /// Makes this the world of the current thread while `f` runs.

@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{World, with_world};
 use crate::task::Options;
 
 /// A task's name.
@@ -59,6 +60,8 @@ struct Extra {
     id: TaskId,
     location: &'static Location<'static>,
     name: Option<Name>,
+    /// Where in a simulated world it was spawned.
+    place: usize,
     /// When the task entered its class queue, on the coarse clock.
     queued_at: AtomicU64,
 }
@@ -82,6 +85,7 @@ impl Meta {
             id: id(),
             location: options.location,
             name: options.name,
+            place: with_world(|world| world.map_or(0, World::place)),
             queued_at: AtomicU64::new(0),
         });
         let tagged = NonNull::from(Box::leak(extra)).map_addr(|a| a | TAG);
@@ -121,6 +125,11 @@ impl Meta {
     /// The task's name.
     pub fn name(&self) -> Option<&Name> {
         self.extra()?.name.as_ref()
+    }
+
+    /// Where in a simulated world the task was spawned.
+    pub(crate) fn place(&self) -> usize {
+        self.extra().map_or(0, |extra| extra.place)
     }
 
     pub(crate) fn set_queued_at(&self, now: u64) {

@@ -11,6 +11,9 @@ use hyper::rt::ReadBufCursor;
 /// The most that one read takes: what a socket usually has at once.
 const LONGEST_READ: usize = 32 * 1024;
 
+/// The most that is put together before a write.
+const SHORT_WRITE: usize = 1024;
+
 thread_local! {
     /// Where reads go first. hyper gives uninitialized memory; to clear all of it for each read
     /// costs more than to copy what came.
@@ -85,6 +88,17 @@ impl<S: AsyncWrite + Unpin> hyper::rt::Write for Io<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, slices)
+        // A short answer is put together: the kernel takes one piece in less time than several.
+        let mut whole = [0; SHORT_WRITE];
+        let total: usize = slices.iter().map(|slice| slice.len()).sum();
+        if total > SHORT_WRITE {
+            return Pin::new(&mut self.0).poll_write_vectored(cx, slices);
+        }
+        let mut end = 0;
+        for slice in slices {
+            whole[end..][..slice.len()].copy_from_slice(slice);
+            end += slice.len();
+        }
+        Pin::new(&mut self.0).poll_write(cx, &whole[..end])
     }
 }

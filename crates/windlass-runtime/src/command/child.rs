@@ -38,6 +38,8 @@ pub struct Child {
 struct Running {
     child: std::process::Child,
     end: Registered<Descriptor>,
+    /// Where it is reaped if nobody waits.
+    runtime: Handle,
 }
 
 /// A descriptor that can be registered.
@@ -89,7 +91,11 @@ impl Child {
             stdin: None,
             stdout: None,
             stderr: None,
-            running: Some(Running { child, end }),
+            running: Some(Running {
+                child,
+                end,
+                runtime: handle.clone(),
+            }),
             kill_on_drop: true,
         };
         child.stdin = stdin.map(|pipe| ChildStdin::new(driver, pipe)).transpose()?;
@@ -170,7 +176,7 @@ impl Child {
 
 impl Running {
     async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let Running { child, end } = self;
+        let Running { child, end, .. } = self;
         end.source()
             .io(Direction::Read, || match child.try_wait()? {
                 Some(status) => Ok(status),
@@ -191,7 +197,8 @@ impl Drop for Child {
         }
         if matches!(running.child.try_wait(), Ok(None)) {
             // Refused by a runtime that shuts down: then the end of the program reaps it.
-            drop(Handle::current_or_default().try_spawn(async move { running.wait().await }));
+            let runtime = running.runtime.clone();
+            drop(runtime.try_spawn(async move { running.wait().await }));
         }
     }
 }

@@ -392,3 +392,30 @@ fn several_tasks_accept_and_a_full_backlog_refuses() {
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     });
 }
+
+#[test]
+fn what_is_spawned_on_a_host_is_there_too() {
+    Runtime::simulated(4).block_on(async {
+        let net = Net::current();
+        let child = net.on("far", async {
+            windlass::spawn(async {
+                // A task of a task, after others had their turns.
+                windlass::yield_now().await;
+                windlass::spawn(async { TcpListener::bind("far:80").await }).await
+            })
+            .await
+        });
+        let listener = child
+            .await
+            .expect("no panic")
+            .expect("no panic")
+            .expect("it is there");
+        let here = TcpListener::bind("far:81").await;
+        assert!(here.is_err(), "but the rest is not");
+        let there = listener.local_addr().expect("known");
+        let stream = windlass::spawn(windlass::net::TcpStream::connect("far:80"));
+        let (_, from) = listener.accept().await.expect("accepted");
+        stream.await.expect("no panic").expect("connected");
+        assert_ne!(from.ip(), there.ip(), "it came from another host");
+    });
+}

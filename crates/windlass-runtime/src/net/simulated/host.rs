@@ -1,6 +1,5 @@
 //! The hosts of a simulation, and what can be done to the network between them.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
@@ -10,17 +9,7 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use windlass_core::sync::Arc;
 
-use super::{DroppedDatagrams, LOCALHOST, Network};
-
-thread_local! {
-    static HOST: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// The host where the current code runs.
-pub(super) fn current_host() -> String {
-    HOST.with(|host| host.borrow().clone())
-        .unwrap_or_else(|| LOCALHOST.to_owned())
-}
+use super::{DroppedDatagrams, Network};
 
 /// The network between the hosts of a simulation: where code runs, how long messages take, and what
 /// is cut.
@@ -74,12 +63,12 @@ impl Net {
     }
 
     /// Runs `future` on the host `name`: what it binds is there, and what it connects comes from
-    /// there. Tasks that it spawns are on `localhost` unless they are put on a host, too.
+    /// there. Tasks that it spawns are there, too; others are on `localhost`.
     pub fn on<F: Future>(&self, name: &str, future: F) -> OnHost<F> {
-        self.0.state.lock().host(name);
         OnHost {
             future,
-            host: name.to_owned(),
+            host: self.0.state.lock().host(name),
+            network: self.0.clone(),
         }
     }
 
@@ -141,7 +130,9 @@ pin_project! {
     pub struct OnHost<F> {
         #[pin]
         future: F,
-        host: String,
+        // Its number, which is the place in the simulated world.
+        host: usize,
+        network: Arc<Network>,
     }
 }
 
@@ -149,16 +140,9 @@ impl<F: Future> Future for OnHost<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        struct Leave(Option<String>);
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                HOST.with(|host| host.replace(self.0.take()));
-            }
-        }
         let this = self.project();
-        let before = HOST.with(|host| host.replace(Some(this.host.clone())));
-        let _leave = Leave(before);
-        this.future.poll(cx)
+        let (future, host) = (this.future, *this.host);
+        this.network.world.at_place(host, || future.poll(cx))
     }
 }
 

@@ -17,13 +17,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_core::sync::{Arc, Mutex, World};
+use windlass_core::sync::{Arc, Mutex, World, with_world};
 
 use self::datagram::Mailbox;
 pub use self::datagram::DroppedDatagrams;
 pub(in crate::net) use self::datagram::Datagrams;
 pub use self::host::{Net, OnHost};
-use self::host::current_host;
 pub(in crate::net) use self::options::Options;
 use self::stream::{Backlog, End, Pipe};
 pub(in crate::net) use self::stream::{Listener, Stream};
@@ -154,7 +153,7 @@ impl Network {
 
     /// What a name or a number stands for, as seen from the host where this runs.
     pub(in crate::net) fn resolve(&self, address: &Address) -> io::Result<SocketAddr> {
-        let mut state = self.state.lock();
+        let state = self.state.lock();
         let here = state.here();
         match address {
             Address::Name { host, port } if host == LOCALHOST => Ok(address_of(here, *port)),
@@ -215,9 +214,9 @@ impl State {
         self.hosts.len() - 1
     }
 
-    /// The host where this runs.
-    fn here(&mut self) -> usize {
-        self.host(&current_host())
+    /// The host where this runs: the place in the simulated world is its number.
+    fn here(&self) -> usize {
+        with_world(|world| world.map_or(0, World::place))
     }
 
     /// The number of the host that has this address, if there is one.
