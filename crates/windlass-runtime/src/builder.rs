@@ -269,7 +269,8 @@ impl Builder {
         if self.blocking.max_threads == 0 {
             return zero("max_blocking_threads");
         }
-        if self.backend == Backend::Epoll && !cfg!(any(target_os = "linux", target_os = "android")) {
+        if self.backend == Backend::Epoll && !cfg!(any(target_os = "linux", target_os = "android"))
+        {
             return Err(BuildError::NoSuchBackend(self.backend));
         }
         if self.hooks.stall_threshold == Some(Duration::ZERO) {

@@ -13,10 +13,10 @@ use windlass_core::task::{FutureBody, Job, JoinHandle, Options};
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
 use crate::diagnose::{self, RuntimeSnapshot};
-#[cfg(feature = "tracing")]
-use crate::task_span::{self, InSpan};
 use crate::runtime::{Runtime, Shared};
 use crate::simulator::Simulator;
+#[cfg(feature = "tracing")]
+use crate::task_span::{self, InSpan};
 use crate::time::Instant;
 
 /// A reference to a runtime: spawns, snapshots, `block_on`. Cheap to clone; may outlive the

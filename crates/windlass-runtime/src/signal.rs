@@ -32,10 +32,7 @@ pub async fn terminate() -> io::Result<()> {
 
 /// Waits for either of [`ctrl_c`] and [`terminate`]. Cancel-safe.
 pub async fn shutdown() -> io::Result<()> {
-    let either = race([
-        next(SignalKind::interrupt()),
-        next(SignalKind::terminate()),
-    ]);
+    let either = race([next(SignalKind::interrupt()), next(SignalKind::terminate())]);
     either.await.unwrap_or(Ok(()))
 }
 
@@ -63,7 +60,8 @@ async fn next(kind: SignalKind) -> io::Result<()> {
 /// ```
 pub fn listen(kind: SignalKind) -> io::Result<Signals> {
     let come = come(kind)?;
-    // Before the handler stands: what comes after that is heard.
+    // Before the handler stands: what comes after that is heard. Acquire: pairs with the Release in
+    // `tell`.
     let seen = come.count.load(Ordering::Acquire);
     os::watch_signal(kind.0, tell)?;
     Ok(Signals {
@@ -156,7 +154,7 @@ fn come(kind: SignalKind) -> io::Result<&'static Come> {
 
 fn tell(signal: i32) {
     if let Ok(come) = come(SignalKind(signal)) {
-        // Release: pairs with the Acquire loads of those who listen.
+        // Release: pairs with the Acquire in `listen` and `poll_recv`.
         come.count.fetch_add(1, Ordering::Release);
         come.waiters.notify_waiters();
     }
@@ -182,7 +180,8 @@ impl Signals {
     /// As `recv`, for a poll function.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            // Made before the look: who comes after it is heard.
+            // Made before the look (Acquire: pairs with the Release in `tell`): what comes after it is
+            // heard.
             let waiters = &self.come.waiters;
             let waiting = self
                 .waiting

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::sync::oneshot;
-use windlass_core::sync::{Mutex, thread};
+use windlass_core::sync::{Arc, Condvar, Mutex, clock, thread};
 
 use crate::handle::Handle;
 
@@ -160,9 +160,37 @@ enum State {
 
 struct Guest {
     handle: tokio::runtime::Handle,
-    /// Dropped to end it; the thread then has the rest of the time to say that it has.
+    /// Ends it, within the time that it is told.
     stop: oneshot::Sender<Duration>,
-    ended: std::sync::mpsc::Receiver<()>,
+    ended: Arc<Ended>,
+}
+
+/// Whether the guest's thread is done.
+#[derive(Default)]
+struct Ended {
+    done: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Ended {
+    fn set(&self) {
+        *self.done.lock() = true;
+        self.told.notify_all();
+    }
+
+    /// Waits for it until the shutdown's deadline; false: it was not set by then.
+    fn wait(&self, timeout: Duration) -> bool {
+        let deadline = clock::now().saturating_add(timeout.as_nanos() as u64);
+        let mut done = self.done.lock();
+        while !*done {
+            let left = deadline.saturating_sub(clock::now());
+            if left == 0 {
+                return false;
+            }
+            done = self.told.wait_for(done, Duration::from_nanos(left)).0;
+        }
+        true
+    }
 }
 
 impl Slot {
@@ -195,7 +223,7 @@ impl Slot {
         };
         // If nobody takes it, the thread has ended.
         let _ = guest.stop.send(timeout);
-        guest.ended.recv_timeout(timeout).is_ok()
+        guest.ended.wait(timeout)
     }
 }
 
@@ -207,13 +235,14 @@ impl Guest {
             .build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
-        let (end, ended) = std::sync::mpsc::channel();
+        let ended = Arc::new(Ended::default());
+        let end = ended.clone();
         // Detached: `ended` says when it is done, and it may have to be left alone.
         drop(thread::spawn("windlass-tokio".into(), 0, move || {
             // A dropped sender: the runtime was forgotten instead of shut down.
             let timeout = runtime.block_on(stopped).unwrap_or(Duration::ZERO);
             runtime.shutdown_timeout(timeout);
-            let _ = end.send(());
+            end.set();
         })?);
         Ok(Guest {
             handle,

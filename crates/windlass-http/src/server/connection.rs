@@ -6,11 +6,11 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_io::{AsyncRead, AsyncWrite};
 use hyper::server::conn::{http1, http2};
 use windlass_runtime::CancellationToken;
 use windlass_runtime::time::timeout;
 
+use super::listener::{Remote, Transport};
 use super::service::{HttpService, Tower};
 use crate::BoxError;
 use crate::rt::{Executor, Io, Timer};
@@ -30,7 +30,7 @@ pub(super) struct Terms {
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The other side broke it, or what it sent is no HTTP.
-    Broken(#[allow(dead_code, reason = "is there to be printed")] BoxError),
+    Broken(BoxError),
     /// It was still busy when the time to drain was over.
     NotDrained,
 }
@@ -41,17 +41,12 @@ impl Terms {
     ///
     /// Each kind of connection is a future of its own and boxed but for the usual one: a task is as
     /// large as the largest future that it may become.
-    pub(super) async fn serve<IO, S, A>(
+    pub(super) async fn serve<IO: Transport, S: HttpService, A: Remote>(
         &self,
         stream: IO,
         service: Tower<S, A>,
         stop: &CancellationToken,
-    ) -> Result<(), Failure>
-    where
-        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        S: HttpService,
-        A: Clone + Send + Sync + 'static,
-    {
+    ) -> Result<(), Failure> {
         match &self.tls {
             Some(tls) => Box::pin(self.serve_tls(tls, stream, service, stop)).await,
             None if self.http2_only => Box::pin(self.serve_http2(stream, service, stop)).await,
@@ -59,18 +54,13 @@ impl Terms {
         }
     }
 
-    async fn serve_tls<IO, S, A>(
+    async fn serve_tls<IO: Transport, S: HttpService, A: Remote>(
         &self,
         tls: &TlsAcceptor,
         stream: IO,
         service: Tower<S, A>,
         stop: &CancellationToken,
-    ) -> Result<(), Failure>
-    where
-        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        S: HttpService,
-        A: Clone + Send + Sync + 'static,
-    {
+    ) -> Result<(), Failure> {
         let handshake = timeout(self.handshake_timeout, tls.accept(stream));
         let stream = match stop.run_until_cancelled(handshake).await {
             Some(Ok(Ok(stream))) => stream,
@@ -86,17 +76,12 @@ impl Terms {
         }
     }
 
-    async fn serve_http1<IO, S, A>(
+    async fn serve_http1<IO: Transport, S: HttpService, A: Remote>(
         &self,
         stream: IO,
         service: Tower<S, A>,
         stop: &CancellationToken,
-    ) -> Result<(), Failure>
-    where
-        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        S: HttpService,
-        A: Clone + Send + Sync + 'static,
-    {
+    ) -> Result<(), Failure> {
         let connection = http1::Builder::new()
             .timer(Timer)
             .header_read_timeout(self.header_timeout)
@@ -105,17 +90,12 @@ impl Terms {
         self.drive(connection, stop).await
     }
 
-    async fn serve_http2<IO, S, A>(
+    async fn serve_http2<IO: Transport, S: HttpService, A: Remote>(
         &self,
         stream: IO,
         service: Tower<S, A>,
         stop: &CancellationToken,
-    ) -> Result<(), Failure>
-    where
-        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        S: HttpService,
-        A: Clone + Send + Sync + 'static,
-    {
+    ) -> Result<(), Failure> {
         let connection = http2::Builder::new(Executor)
             .timer(Timer)
             .serve_connection(Io::new(stream), service);
@@ -152,22 +132,16 @@ trait Connection: Future<Output = hyper::Result<()>> {
     fn finish(self: Pin<&mut Self>);
 }
 
-impl<IO, S, A> Connection for http1::UpgradeableConnection<Io<IO>, Tower<S, A>>
-where
-    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: HttpService,
-    A: Clone + Send + Sync + 'static,
+impl<IO: Transport, S: HttpService, A: Remote> Connection
+    for http1::UpgradeableConnection<Io<IO>, Tower<S, A>>
 {
     fn finish(self: Pin<&mut Self>) {
         self.graceful_shutdown();
     }
 }
 
-impl<IO, S, A> Connection for http2::Connection<Io<IO>, Tower<S, A>, Executor>
-where
-    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: HttpService,
-    A: Clone + Send + Sync + 'static,
+impl<IO: Transport, S: HttpService, A: Remote> Connection
+    for http2::Connection<Io<IO>, Tower<S, A>, Executor>
 {
     fn finish(self: Pin<&mut Self>) {
         self.graceful_shutdown();

@@ -9,12 +9,22 @@ use std::os::unix::net::SocketAddr as UnixSocketAddr;
 use futures_io::{AsyncRead, AsyncWrite};
 use windlass_runtime::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
+/// What a connection is made of: everything that can be read and written.
+pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for IO {}
+
+/// What says where a connection comes from: everything that can be copied and printed.
+pub trait Remote: Clone + Debug + Send + Sync + 'static {}
+
+impl<A: Clone + Debug + Send + Sync + 'static> Remote for A {}
+
 /// Something that connections come from.
 pub trait Listener: Send + 'static {
     /// A connection.
-    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    type Stream: Transport;
     /// Where a connection comes from.
-    type Address: Clone + Debug + Send + Sync + 'static;
+    type Address: Remote;
 
     /// The next connection, and where it comes from. Must be cancel-safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Stream, Self::Address)>> + Send;

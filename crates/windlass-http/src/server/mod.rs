@@ -17,15 +17,14 @@ use windlass_runtime::time::sleep;
 use windlass_runtime::{CancellationToken, spawn};
 
 use self::connection::{Failure, Terms, is_of_one_connection};
-pub use self::listener::Listener;
+pub use self::listener::{Listener, Remote, Transport};
 use self::service::Tower;
 pub use self::service::{HttpService, RemoteAddr};
 use crate::tls::TlsAcceptor;
 
 /// Connections at a time, unless told otherwise.
 const MOST_CONNECTIONS: usize = 32_768;
-/// How long a server that is out of descriptors waits before it tries again, if no connection of its
-/// own ends before.
+/// How long a server that is out of descriptors waits before it tries again.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 
 /// Serves HTTP/1 (and HTTP/2 over TLS, where both sides want it) to the connections of `listener`,
@@ -190,7 +189,8 @@ impl<L: Listener, S: HttpService> Server<L, S> {
                 let _place = place;
                 match terms.serve(stream, service, &stop).await {
                     Ok(()) => {}
-                    Err(Failure::Broken(_)) => {
+                    Err(Failure::Broken(error)) => {
+                        tracing::debug!(target: "windlass::http", error, "a connection broke");
                         counts.broken.fetch_add(1, Ordering::Relaxed);
                     }
                     Err(Failure::NotDrained) => {

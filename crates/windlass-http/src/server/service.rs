@@ -9,6 +9,7 @@ use http_body::Body;
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 
+use super::listener::Remote;
 use crate::BoxError;
 
 /// What can answer requests: every tower service that can be cloned and sent, an axum `Router` for
@@ -58,9 +59,7 @@ pub(super) struct Tower<S, A> {
     pub(super) remote: Option<A>,
 }
 
-impl<S: HttpService, A: Clone + Send + Sync + 'static> hyper::service::Service<Request<Incoming>>
-    for Tower<S, A>
-{
+impl<S: HttpService, A: Remote> hyper::service::Service<Request<Incoming>> for Tower<S, A> {
     type Response = Response<S::Body>;
     type Error = S::Error;
     type Future = Answer<S>;

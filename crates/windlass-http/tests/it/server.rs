@@ -1,5 +1,6 @@
 //! Serving: tower services, stopping, limits.
 
+use std::future::IntoFuture;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream as Plain};
 use std::time::Duration;
@@ -8,8 +9,12 @@ use axum::Router;
 use axum::extract::{Path, Query};
 use axum::routing::{get, post};
 use windlass_http::body::Incoming;
-use windlass_http::{Client, RemoteAddr, Request, Response, body, service_fn};
-use windlass_runtime::{spawn, spawn_blocking, time};
+use windlass_http::hyper::client::conn::http2;
+use windlass_http::rt::{Executor, Io};
+use windlass_http::server::Listener;
+use windlass_http::{Client, RemoteAddr, Request, Response, body, serve, service_fn};
+use windlass_runtime::net::{TcpStream, UnixListener};
+use windlass_runtime::{CancellationToken, spawn, spawn_blocking, time};
 
 use crate::support::{LONG, Result, by_path, runtime, start, text};
 
@@ -210,6 +215,129 @@ fn a_connection_can_become_something_else() -> Result {
         .await??;
         assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
         assert!(answer.ends_with("ping"), "{answer}");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_unix_socket_is_served_too() -> Result {
+    runtime().block_on(async {
+        let path = std::env::temp_dir().join(format!("windlass-http-{}", std::process::id()));
+        let listener = UnixListener::bind(&path)?;
+        let stop = CancellationToken::new();
+        let server = spawn(serve(listener, by_path()).stop_on(&stop).into_future());
+        let client = path.clone();
+        let answer = spawn_blocking(move || {
+            let mut plain = std::os::unix::net::UnixStream::connect(client)?;
+            plain.write_all(b"GET /unix HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+            let mut answer = String::new();
+            plain.read_to_string(&mut answer)?;
+            Ok::<_, std::io::Error>(answer)
+        })
+        .await??;
+        std::fs::remove_file(&path)?;
+        assert!(answer.ends_with("/unix"), "{answer}");
+        stop.cancel();
+        assert_eq!(server.await??.connections, 1);
+        Ok(())
+    })
+}
+
+#[test]
+fn http2_is_served_without_tls_to_who_knows_it() -> Result {
+    runtime().block_on(async {
+        let server = start(by_path(), |server| server.http2_only()).await?;
+        let stream = Io::new(TcpStream::connect(server.address).await?);
+        let (mut sender, connection) = http2::Builder::new(Executor)
+            .handshake::<_, body::AnyBody>(stream)
+            .await?;
+        let driven = spawn(connection);
+        // Both at once over one connection.
+        let ask = |path: &str| Request::get(format!("http://x{path}")).body(body::empty());
+        let (slow, quick) = (
+            sender.send_request(ask("/slow")?),
+            sender.send_request(ask("/quick")?),
+        );
+        let quick = quick.await?;
+        assert_eq!(quick.version(), windlass_http::hyper::Version::HTTP_2);
+        assert_eq!(body::read_all(quick.into_body(), 100).await?, "/quick");
+        assert_eq!(body::read_all(slow.await?.into_body(), 100).await?, "slow");
+        drop(sender);
+        driven.await??;
+        assert_eq!(server.end().await?.connections, 1);
+        Ok(())
+    })
+}
+
+/// Is not ready when it is first asked; then it is, or fails.
+#[derive(Clone)]
+struct Late {
+    asked: bool,
+    fails: bool,
+}
+
+impl tower_service::Service<Request<Incoming>> for Late {
+    type Response = Response<body::AnyBody>;
+    type Error = std::io::Error;
+    type Future = std::future::Ready<std::io::Result<Self::Response>>;
+
+    fn poll_ready(
+        &mut self,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        if !std::mem::replace(&mut self.asked, true) {
+            cx.waker().wake_by_ref();
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(match self.fails {
+            true => Err(std::io::Error::other("never")),
+            false => Ok(()),
+        })
+    }
+
+    fn call(&mut self, _: Request<Incoming>) -> Self::Future {
+        assert!(self.asked, "called without being ready");
+        std::future::ready(Ok(Response::new(body::full("late"))))
+    }
+}
+
+#[test]
+fn a_service_is_waited_for_until_it_is_ready() -> Result {
+    runtime().block_on(async {
+        let late = |asked, fails| start(Late { asked, fails }, |server| server);
+        let server = late(false, false).await?;
+        assert_eq!(
+            text(Client::new().get(server.url("/")).await?).await?,
+            "late"
+        );
+        assert_eq!(server.end().await?.broken, 0);
+        // One that fails, at once or later, ends its connection.
+        for asked in [false, true] {
+            let server = late(asked, true).await?;
+            assert!(Client::new().get(server.url("/")).await.is_err());
+            assert_eq!(server.end().await?.broken, 1);
+        }
+        Ok(())
+    })
+}
+
+/// Gives no connection, but an error.
+struct Broken;
+
+impl Listener for Broken {
+    type Stream = TcpStream;
+    type Address = ();
+
+    async fn accept(&mut self) -> std::io::Result<(TcpStream, ())> {
+        Err(std::io::Error::other("the cable is cut"))
+    }
+}
+
+#[test]
+fn a_listener_that_fails_ends_the_server_with_its_error() -> Result {
+    runtime().block_on(async {
+        let ended = time::timeout(LONG, serve(Broken, by_path()).into_future()).await?;
+        assert_eq!(ended.expect_err("it fails").to_string(), "the cable is cut");
         Ok(())
     })
 }

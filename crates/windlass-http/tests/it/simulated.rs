@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use windlass_http::{Client, ClientError, serve};
+use windlass_http::{Client, ClientError, TlsAcceptor, serve};
 use windlass_runtime::net::TcpListener;
 use windlass_runtime::simulator::Net;
 use windlass_runtime::{CancellationToken, Runtime, spawn, time};
@@ -92,6 +92,25 @@ fn an_idle_connection_of_a_client_is_closed_after_its_time() -> Result {
         assert_eq!(client.kept_connections(), 0);
         stop.cancel();
         assert_eq!(server.await??.connections, 1);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_tls_handshake_that_does_not_come_is_waited_for_exactly_as_long_as_told() -> Result {
+    Runtime::simulated(5).block_on(async {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+        let (chain, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        let acceptor = TlsAcceptor::from_pem(chain.as_bytes(), key.as_bytes())?;
+        let listener = TcpListener::bind("localhost:443").await?;
+        let server = serve(listener, by_path())
+            .tls(acceptor)
+            .handshake_timeout(Duration::from_secs(3));
+        drop(spawn(server.into_future()));
+        let mut stream = windlass_runtime::net::TcpStream::connect("localhost:443").await?;
+        let began = time::Instant::now();
+        assert_eq!(stream.read(&mut [0; 10]).await?, 0, "closed");
+        assert_eq!(began.elapsed(), Duration::from_secs(3));
         Ok(())
     })
 }

@@ -74,7 +74,8 @@ impl Child {
             ));
         };
         let mut child = command.spawn()?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let end = os::descriptor_of_process(child.id())
             .and_then(|descriptor| Registered::new(driver, Descriptor(descriptor)));
         let end = match end {
@@ -98,7 +99,9 @@ impl Child {
             }),
             kill_on_drop: true,
         };
-        child.stdin = stdin.map(|pipe| ChildStdin::new(driver, pipe)).transpose()?;
+        child.stdin = stdin
+            .map(|pipe| ChildStdin::new(driver, pipe))
+            .transpose()?;
         child.stdout = stdout
             .map(|pipe| ChildStdout::new(driver, pipe))
             .transpose()?;
@@ -141,7 +144,10 @@ impl Child {
     pub async fn wait_with_output(mut self) -> io::Result<Output> {
         drop(self.stdin.take());
         let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
-        let read = [stdout.map(ChildStdout::into_pipe), stderr.map(ChildStderr::into_pipe)];
+        let read = [
+            stdout.map(ChildStdout::into_pipe),
+            stderr.map(ChildStderr::into_pipe),
+        ];
         let both = join_all(read.map(|pipe| async {
             let mut bytes = Vec::new();
             if let Some(mut pipe) = pipe {

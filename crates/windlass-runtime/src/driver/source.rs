@@ -155,9 +155,7 @@ impl Source {
                 contain(|| {
                     in_rounds(&self.waiters[direction as usize], |waiters, wakes| {
                         wakes.extend(waiters.poller.take());
-                        waiters
-                            .futures
-                            .tell_while(Told::Released, wakes, |()| true);
+                        waiters.futures.tell_while(Told::Released, wakes, |()| true);
                     });
                 });
             }

@@ -35,7 +35,10 @@ pub struct ReadDir {
     state: State,
 }
 
-type Batch = (VecDeque<io::Result<std::fs::DirEntry>>, Option<std::fs::ReadDir>);
+type Batch = (
+    VecDeque<io::Result<std::fs::DirEntry>>,
+    Option<std::fs::ReadDir>,
+);
 
 #[derive(Debug)]
 enum State {

@@ -8,7 +8,9 @@ use std::net::Shutdown;
 
 use windlass_core::sync::Arc;
 
-use super::stream::{AsStream, Stream, futures_read, futures_write, reading_methods, writing_methods};
+use super::stream::{
+    AsStream, Stream, futures_read, futures_write, reading_methods, writing_methods,
+};
 use super::tcp::TcpStream;
 
 /// The reading half of a stream that is borrowed.

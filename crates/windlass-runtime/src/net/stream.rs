@@ -12,9 +12,8 @@ use std::task::{Context, Poll};
 
 use socket2::SockRef;
 
-use crate::driver::Registered;
 use super::simulated;
-use crate::driver::{Direction, Source, shut_down};
+use crate::driver::{Direction, Registered, Source, shut_down};
 
 /// A connected stream socket.
 #[derive(Debug)]
@@ -134,12 +133,11 @@ impl Stream {
     ) -> Poll<io::Result<usize>> {
         let lengths = buffers.iter().map(|buffer| buffer.len());
         let asked = self.shows_the_end_of_slices(Direction::Read, lengths);
-        self.source()
-            .poll_transfer(Direction::Read, cx, asked, || {
-                on_socket!(self,
+        self.source().poll_transfer(Direction::Read, cx, asked, || {
+            on_socket!(self,
                     socket => socket.read_vectored(buffers),
                     simulated => simulated.read_vectored(buffers))
-            })
+        })
     }
 
     pub(super) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {

@@ -12,13 +12,12 @@ use windlass_core::sync::Arc;
 
 use super::address::ToAddress;
 use super::dns::{first_of, resolve};
-use crate::driver::{Registered, unsupported};
 use super::simulated::{self, Name};
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::stream::{
     AsStream, Kind, Stream, System, futures_read, futures_write, reading_methods, writing_methods,
 };
-use crate::driver::{Direction, IoDriver, Source};
+use crate::driver::{Direction, IoDriver, Registered, Source, unsupported};
 use crate::handle::Handle;
 use crate::limit::{Cut, Limit};
 use crate::runtime::Reality;
@@ -402,7 +401,8 @@ impl TcpStream {
     }
 }
 
-const NOT_REAL: &str = "this is no TCP socket of the operating system: it exists in a simulation only";
+const NOT_REAL: &str =
+    "this is no TCP socket of the operating system: it exists in a simulation only";
 
 async fn connect_to(driver: &Arc<IoDriver>, address: SocketAddr) -> io::Result<Stream> {
     let socket = Registered::new(driver, mio::net::TcpStream::connect(address)?)?;
@@ -438,5 +438,5 @@ impl AsStream for &TcpStream {
 
 futures_read!([] TcpStream);
 futures_write!([] TcpStream);
-futures_read!([] &TcpStream);
-futures_write!([] &TcpStream);
+futures_read!([] & TcpStream);
+futures_write!([] & TcpStream);

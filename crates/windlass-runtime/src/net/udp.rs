@@ -7,10 +7,9 @@ use std::task::{Context, Poll};
 use super::address::{Address, ToAddress};
 use super::datagram::datagram_methods;
 use super::dns::{first_of, resolve};
-use crate::driver::{Registered, unsupported};
 use super::simulated::{Datagrams, Name};
 use super::stream::ready;
-use crate::driver::{Direction, Source};
+use crate::driver::{Direction, Registered, Source, unsupported};
 use crate::handle::Handle;
 use crate::runtime::Reality;
 
@@ -286,7 +285,8 @@ impl UdpSocket {
     }
 }
 
-const NOT_REAL: &str = "a simulated socket is none of the operating system's: this works outside of simulations only";
+const NOT_REAL: &str =
+    "a simulated socket is none of the operating system's: this works outside of simulations only";
 
 fn with_address<T>((value, name): (T, Name)) -> io::Result<(T, SocketAddr)> {
     match name {

@@ -125,8 +125,7 @@ impl State {
             self.dropped.unbound += 1;
             return;
         };
-        let stranger =
-            |peer: &Peer| !matches!(peer, Peer::Named(name) if *name == from);
+        let stranger = |peer: &Peer| !matches!(peer, Peer::Named(name) if *name == from);
         if mailbox.peer.as_ref().is_some_and(stranger) {
             self.dropped.unbound += 1;
         } else if mailbox.arrived.len() >= MAILBOX {
@@ -170,7 +169,11 @@ impl State {
             Some(_) => return Err(io::ErrorKind::PermissionDenied.into()),
         }
         if mailbox.arrived.len() >= MAILBOX {
-            if !mailbox.held_back.iter().any(|known| Arc::ptr_eq(known, &source)) {
+            if !mailbox
+                .held_back
+                .iter()
+                .any(|known| Arc::ptr_eq(known, &source))
+            {
                 mailbox.held_back.push(source);
             }
             return Err(io::ErrorKind::WouldBlock.into());

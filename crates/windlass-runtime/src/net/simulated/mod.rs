@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use windlass_core::sync::{Arc, Mutex, World, with_world};
 
-use self::datagram::Mailbox;
-pub use self::datagram::DroppedDatagrams;
 pub(in crate::net) use self::datagram::Datagrams;
+pub use self::datagram::DroppedDatagrams;
+use self::datagram::Mailbox;
 pub use self::host::{Net, OnHost};
 pub(in crate::net) use self::options::Options;
 use self::stream::{Backlog, End, Pipe};

@@ -404,13 +404,7 @@ impl Network {
         ends.into()
     }
 
-    fn stream(
-        self: &Arc<Self>,
-        end: End,
-        local: Name,
-        peer: Name,
-        source: Arc<Source>,
-    ) -> Stream {
+    fn stream(self: &Arc<Self>, end: End, local: Name, peer: Name, source: Arc<Source>) -> Stream {
         Stream {
             network: self.clone(),
             end,

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::task::{Context, Poll};
 
 use super::address_of;
-use crate::driver::{Direction, Source};
+use crate::driver::{Direction, Registered, Source, unsupported};
 use crate::handle::Handle;
 use crate::net::datagram::datagram_methods;
-use crate::driver::{Registered, unsupported};
 use crate::net::simulated::Datagrams;
 use crate::net::stream::ready;
 use crate::runtime::Reality;

@@ -8,9 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use super::address_of;
 use super::stream::UnixStream;
-use crate::driver::{Direction, Source};
+use crate::driver::{Direction, Registered, Source};
 use crate::handle::Handle;
-use crate::driver::Registered;
 use crate::net::simulated;
 use crate::net::stream::{Kind, Stream};
 use crate::runtime::Reality;

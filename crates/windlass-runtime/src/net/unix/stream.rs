@@ -6,8 +6,8 @@ use std::os::unix::net::SocketAddr;
 use std::path::Path;
 
 use super::address_of;
-use crate::handle::Handle;
 use crate::driver::{Registered, unsupported};
+use crate::handle::Handle;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::net::stream::{
     AsStream, Kind, Stream, System, futures_read, futures_write, reading_methods, writing_methods,
@@ -56,7 +56,9 @@ impl UnixStream {
             }
             Reality::Simulated(simulator) => {
                 let path = path.as_ref().to_owned();
-                Stream(Kind::Simulated(simulator.network().connect_path(path).await?))
+                Stream(Kind::Simulated(
+                    simulator.network().connect_path(path).await?,
+                ))
             }
         }))
     }
@@ -161,7 +163,8 @@ impl UnixStream {
     }
 }
 
-const NOT_REAL: &str = "a simulated socket is none of the operating system's: this works outside of simulations only";
+const NOT_REAL: &str =
+    "a simulated socket is none of the operating system's: this works outside of simulations only";
 
 /// The process at the other end of a Unix stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,5 +192,5 @@ impl AsStream for &UnixStream {
 
 futures_read!([] UnixStream);
 futures_write!([] UnixStream);
-futures_read!([] &UnixStream);
-futures_write!([] &UnixStream);
+futures_read!([] & UnixStream);
+futures_write!([] & UnixStream);

@@ -4,7 +4,9 @@ use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::Pin;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use windlass::command::{Command, Stdio};
+use windlass::fs::File;
 use windlass::net::UnixStream;
 
 use super::connected;
@@ -41,5 +43,50 @@ fn the_traits_of_tokio_are_on_streams_and_halves() {
         through_traits(one.split().1, other.split().0).await;
         let (one, other) = UnixStream::pair().unwrap();
         through_traits(one, other).await;
+    });
+}
+
+#[test]
+fn the_traits_of_tokio_are_on_files_and_on_the_pipes_of_commands() {
+    runtime(1).block_on(async {
+        let path = std::env::temp_dir().join(format!("windlass-tokio-io-{}", std::process::id()));
+        let mut file = File::create(&path).await.unwrap();
+        AsyncWriteExt::write_all(&mut file, b"abc").await.unwrap();
+        AsyncWriteExt::flush(&mut file).await.unwrap();
+        let mut text = String::new();
+        let mut file = File::open(&path).await.unwrap();
+        file.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "abc");
+        windlass::fs::remove_file(&path).await.unwrap();
+
+        let mut child = Command::new("sh")
+            .args(["-c", "cat; echo oh >&2"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        AsyncWriteExt::write_all(&mut stdin, b"through")
+            .await
+            .unwrap();
+        stdin.shutdown().await.unwrap();
+        let (mut out, mut complaints) = (String::new(), String::new());
+        child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut out)
+            .await
+            .unwrap();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut complaints)
+            .await
+            .unwrap();
+        assert_eq!((&*out, &*complaints), ("through", "oh\n"));
+        assert!(child.wait().await.unwrap().success());
     });
 }
