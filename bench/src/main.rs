@@ -98,7 +98,13 @@ fn list() {
     }
     println!("peers:");
     for peer in peers::ALL {
-        let names: Vec<_> = peer.workloads.iter().copied().flatten().map(|w| w.facts().name).collect();
+        let names: Vec<_> = peer
+            .workloads
+            .iter()
+            .copied()
+            .flatten()
+            .map(|w| w.facts().name)
+            .collect();
         println!("  {:18} {}", peer.name, names.join(", "));
     }
 }

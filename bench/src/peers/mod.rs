@@ -1,7 +1,12 @@
 //! The runtimes that are compared, and what they have in common.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response};
 
 use crate::sample::Sample;
 use crate::workload::Workload;
@@ -78,12 +83,51 @@ pub trait NetPeer: AsyncPeer {
     fn read_exact(stream: &mut Self::Stream, buffer: &mut [u8]) -> impl Future<Output = ()> + Send;
     fn write_all(stream: &mut Self::Stream, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
-    /// Answers every request with [`HELLO`], for ever.
+    /// Answers every request with [`hello`], for ever.
     fn serve_hello(listener: Self::Listener) -> impl Future<Output = ()> + Send;
 }
 
+/// The sockets of a [`NetPeer`]: tokio, smol and we have the same names for them.
+macro_rules! sockets {
+    () => {
+        type Listener = TcpListener;
+        type Stream = TcpStream;
+
+        async fn bind() -> (TcpListener, SocketAddr) {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let address = listener.local_addr().expect("its address");
+            (listener, address)
+        }
+
+        async fn accept(listener: &TcpListener) -> TcpStream {
+            let (stream, _) = listener.accept().await.expect("a connection");
+            stream.set_nodelay(true).expect("an option");
+            stream
+        }
+
+        async fn connect(address: SocketAddr) -> TcpStream {
+            let stream = TcpStream::connect(address).await.expect("a connection");
+            stream.set_nodelay(true).expect("an option");
+            stream
+        }
+
+        async fn read_exact(stream: &mut TcpStream, buffer: &mut [u8]) {
+            stream.read_exact(buffer).await.expect("bytes");
+        }
+
+        async fn write_all(stream: &mut TcpStream, bytes: &[u8]) {
+            stream.write_all(bytes).await.expect("written");
+        }
+    };
+}
+use sockets;
+
 /// What the HTTP servers answer.
-pub const HELLO: &[u8] = b"Hello, World!";
+async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    Ok(Response::new(Full::new(Bytes::from_static(
+        b"Hello, World!",
+    ))))
+}
 
 /// One measurement to make in this process.
 #[derive(Clone, Copy, Debug)]

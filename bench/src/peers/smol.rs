@@ -1,24 +1,20 @@
 //! smol's `Executor`, run by threads that wait in smol's reactor, as in its documentation.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
 use smol::io::{AsyncReadExt, AsyncWriteExt};
 use smol::net::{TcpListener, TcpStream};
 use smol::{Executor, Task, future};
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 
 use super::{
-    ASYNC, AsyncPeer, HELLO, Job, Locks, MPSC, Mpsc, NetPeer, Peer, SERVICES, TimePeer, cannot,
-    run_async, run_mpsc, run_net, run_time,
+    ASYNC, AsyncPeer, Job, Locks, MPSC, Mpsc, NetPeer, Peer, SERVICES, TimePeer, cannot, hello,
+    run_async, run_mpsc, run_net, run_time, sockets,
 };
 use crate::sample::Sample;
 use crate::workload::Workload;
@@ -87,38 +83,7 @@ impl TimePeer for Smol {
 }
 
 impl NetPeer for Smol {
-    type Listener = TcpListener;
-    type Stream = TcpStream;
-
-    async fn bind() -> (TcpListener, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("its address");
-        (listener, address)
-    }
-
-    async fn accept(listener: &TcpListener) -> TcpStream {
-        let (stream, _) = listener.accept().await.expect("a connection");
-        stream.set_nodelay(true).expect("an option");
-        stream
-    }
-
-    async fn connect(address: SocketAddr) -> TcpStream {
-        let stream = TcpStream::connect(address).await.expect("a connection");
-        stream.set_nodelay(true).expect("an option");
-        stream
-    }
-
-    async fn read_exact(stream: &mut TcpStream, buffer: &mut [u8]) {
-        AsyncReadExt::read_exact(stream, buffer)
-            .await
-            .expect("bytes");
-    }
-
-    async fn write_all(stream: &mut TcpStream, bytes: &[u8]) {
-        AsyncWriteExt::write_all(stream, bytes)
-            .await
-            .expect("written");
-    }
+    sockets!();
 
     async fn serve_hello(listener: TcpListener) {
         loop {
@@ -129,10 +94,6 @@ impl NetPeer for Smol {
             EXECUTOR.spawn(serve).detach();
         }
     }
-}
-
-async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    Ok(Response::new(Full::new(Bytes::from_static(HELLO))))
 }
 
 impl Mpsc for Smol {

@@ -1,17 +1,13 @@
-//! tokio's multi-threaded runtime with its default settings and timers.
+//! tokio's multi-threaded runtime with its default settings and all its drivers.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,8 +16,8 @@ use tokio::task::JoinHandle;
 
 use super::channels::wait_then_send;
 use super::{
-    AsyncPeer, Broadcasts, HELLO, Locks, Mpsc, NetPeer, Oneshots, Peer, TimePeer, WHOLE, Watches,
-    run_whole,
+    AsyncPeer, Broadcasts, Locks, Mpsc, NetPeer, Oneshots, Peer, TimePeer, WHOLE, Watches, hello,
+    run_whole, sockets,
 };
 
 pub const PEER: Peer = Peer {
@@ -92,38 +88,7 @@ impl TimePeer for Tokio {
 }
 
 impl NetPeer for Tokio {
-    type Listener = TcpListener;
-    type Stream = TcpStream;
-
-    async fn bind() -> (TcpListener, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("its address");
-        (listener, address)
-    }
-
-    async fn accept(listener: &TcpListener) -> TcpStream {
-        let (stream, _) = listener.accept().await.expect("a connection");
-        stream.set_nodelay(true).expect("an option");
-        stream
-    }
-
-    async fn connect(address: SocketAddr) -> TcpStream {
-        let stream = TcpStream::connect(address).await.expect("a connection");
-        stream.set_nodelay(true).expect("an option");
-        stream
-    }
-
-    async fn read_exact(stream: &mut TcpStream, buffer: &mut [u8]) {
-        AsyncReadExt::read_exact(stream, buffer)
-            .await
-            .expect("bytes");
-    }
-
-    async fn write_all(stream: &mut TcpStream, bytes: &[u8]) {
-        AsyncWriteExt::write_all(stream, bytes)
-            .await
-            .expect("written");
-    }
+    sockets!();
 
     async fn serve_hello(listener: TcpListener) {
         loop {
@@ -135,10 +100,6 @@ impl NetPeer for Tokio {
             ));
         }
     }
-}
-
-async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    Ok(Response::new(Full::new(Bytes::from_static(HELLO))))
 }
 
 impl Mpsc for Tokio {

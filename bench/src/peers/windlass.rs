@@ -1,22 +1,19 @@
 //! Windlass with its default settings.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http_body_util::Full;
-use windlass::http::body::{Bytes, Incoming};
-use windlass::http::{Request, Response, serve, service_fn};
+use windlass::http::{serve, service_fn};
 use windlass::net::{TcpListener, TcpStream};
 use windlass::{JoinHandle, Runtime};
 
 use super::channels::wait_then_send;
 use super::{
-    AsyncPeer, Broadcasts, HELLO, Locks, Mpsc, NetPeer, OURS, Oneshots, Peer, TimePeer, WHOLE,
-    Watches, run_whole,
+    AsyncPeer, Broadcasts, Locks, Mpsc, NetPeer, OURS, Oneshots, Peer, TimePeer, WHOLE, Watches,
+    hello, run_whole, sockets,
 };
 
 pub const PEER: Peer = Peer {
@@ -88,40 +85,12 @@ impl TimePeer for Windlass {
 }
 
 impl NetPeer for Windlass {
-    type Listener = TcpListener;
-    type Stream = TcpStream;
-
-    async fn bind() -> (TcpListener, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("its address");
-        (listener, address)
-    }
-
-    async fn accept(listener: &TcpListener) -> TcpStream {
-        let (stream, _) = listener.accept().await.expect("a connection");
-        stream.set_nodelay(true).expect("an option");
-        stream
-    }
-
-    async fn connect(address: SocketAddr) -> TcpStream {
-        let stream = TcpStream::connect(address).await.expect("a connection");
-        stream.set_nodelay(true).expect("an option");
-        stream
-    }
-
-    async fn read_exact(stream: &mut TcpStream, buffer: &mut [u8]) {
-        stream.read_exact(buffer).await.expect("bytes");
-    }
-
-    async fn write_all(stream: &mut TcpStream, bytes: &[u8]) {
-        stream.write_all(bytes).await.expect("written");
-    }
+    sockets!();
 
     async fn serve_hello(listener: TcpListener) {
-        let hello = service_fn(|_: Request<Incoming>| async {
-            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(HELLO))))
-        });
-        serve(listener, hello).await.expect("it listens");
+        serve(listener, service_fn(hello))
+            .await
+            .expect("it listens");
     }
 }
 
