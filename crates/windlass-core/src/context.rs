@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 
 use crate::local::LocalShared;
 use crate::sched::worker::Worker;
+use crate::task::state::Home;
 use crate::task::{Header, TaskRef};
 use crate::tuning::BUDGET_PER_POLL;
 
@@ -16,6 +17,8 @@ struct Context {
     local: Cell<*const LocalShared>,
     task: Cell<*const Header>,
     budget: Cell<u8>,
+    /// What a turn's budget begins with.
+    allowance: Cell<u8>,
     woke_itself: Cell<bool>,
 }
 
@@ -26,6 +29,7 @@ impl Context {
             local: Cell::new(std::ptr::null()),
             task: Cell::new(std::ptr::null()),
             budget: Cell::new(0),
+            allowance: Cell::new(BUDGET_PER_POLL),
             woke_itself: Cell::new(false),
         }
     }
@@ -53,7 +57,7 @@ pub(crate) struct Turn {
 pub(crate) fn begin_turn(task: NonNull<Header>) -> Turn {
     CONTEXT.with(|c| Turn {
         task: c.task.replace(task.as_ptr()),
-        budget: c.budget.replace(BUDGET_PER_POLL),
+        budget: c.budget.replace(c.allowance.get()),
         woke_itself: c.woke_itself.replace(false),
     })
 }
@@ -94,6 +98,38 @@ pub fn current_task() -> Option<TaskRef> {
     Some(unsafe { TaskRef::retain(task) })
 }
 
+/// The header of the task that this thread resumes, or null. It is alive while its body is.
+pub fn current_header() -> *const Header {
+    CONTEXT.with(|c| c.task.get())
+}
+
+/// The running task goes on nowhere but on this thread. True: its body calls [`unpin`] here when it ends;
+/// false: it never leaves its thread anyway.
+#[inline(never)]
+pub fn pin() -> bool {
+    // SAFETY: rule 1: the entry is being run by this thread and keeps the task alive.
+    let Some(task) = (unsafe { current_header().as_ref() }) else {
+        return false;
+    };
+    with_worker(|worker| match worker {
+        Some(worker) if task.state.load().home() == Home::Pool => {
+            task.state.pin(worker.pinned_one() as u16);
+            true
+        }
+        _ => false,
+    })
+}
+
+/// A body that called [`pin`] has ended, on the same thread.
+#[inline(never)]
+pub fn unpin() {
+    with_worker(|worker| {
+        if let Some(worker) = worker {
+            worker.unpinned_one();
+        }
+    });
+}
+
 /// Calls `f` with this thread's worker, if it is one.
 #[inline]
 pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
@@ -105,13 +141,17 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
 
 /// Sets this thread's worker for the duration of `f`.
 pub(crate) fn enter_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
-    struct Leave(*const Worker);
+    struct Leave(*const Worker, u8);
     impl Drop for Leave {
         fn drop(&mut self) {
-            CONTEXT.with(|c| c.worker.set(self.0));
+            CONTEXT.with(|c| {
+                c.worker.set(self.0);
+                c.allowance.set(self.1);
+            });
         }
     }
-    let _leave = Leave(CONTEXT.with(|c| c.worker.replace(worker)));
+    let allowance = worker.pool.config.run_budget;
+    let _leave = CONTEXT.with(|c| Leave(c.worker.replace(worker), c.allowance.replace(allowance)));
     f()
 }
 

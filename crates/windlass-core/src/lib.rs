@@ -33,4 +33,6 @@ pub mod task;
 pub mod tuning;
 mod wait;
 
-pub use wait::{Signal, Waiting, begin_wait, block_on, set_signal};
+pub use wait::{
+    Signal, Suspend, Waiting, begin_wait, block_on, block_thread, set_signal, set_suspend,
+};

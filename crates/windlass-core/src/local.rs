@@ -16,7 +16,7 @@ use crate::queue::{Closed, Injector};
 use crate::sync::{Arc, Mutex, UnsafeCell, hint, thread};
 use crate::task::state::Home;
 use crate::task::{
-    AbortHandle, Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran, Registry,
+    AbortHandle, Body, Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran, Registry,
     Scheduler, Shard, TaskId, allocate,
 };
 use crate::tuning::POLLS_PER_TICK;
@@ -144,6 +144,15 @@ impl LocalSet {
         F: Future + 'static,
         F::Output: 'static,
     {
+        self.spawn_body(FutureBody(future), options)
+    }
+
+    /// As `spawn_with`, for a body of any kind.
+    pub fn spawn_body<B>(&self, body: B, options: Options) -> LocalJoinHandle<B::Output>
+    where
+        B: Body + 'static,
+        B::Output: 'static,
+    {
         self.spawned.set(self.spawned.get() + 1);
         let id = || TaskId::numbered(u16::MAX - 2, self.spawned.get());
         let home = Arc::as_ptr(&self.shared).cast();
@@ -152,7 +161,7 @@ impl LocalSet {
             class: Default::default(),
             ..options
         };
-        let entry = allocate(FutureBody(future), Home::Local, home, id, options, true);
+        let entry = allocate(body, Home::Local, home, id, options, true);
         // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
         let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
         if self.stopping.get() {
@@ -232,11 +241,23 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    let options = Options::here();
+    spawn_local_body(FutureBody(future), Options::here())
+}
+
+/// As [`spawn_local`], for a body of any kind.
+///
+/// # Panics
+/// Outside of [`LocalSet::run_until`].
+#[track_caller]
+pub fn spawn_local_body<B>(body: B, options: Options) -> LocalJoinHandle<B::Output>
+where
+    B: Body + 'static,
+    B::Output: 'static,
+{
     let set = CURRENT.with(Cell::get);
     // SAFETY: `enter` sets the pointer for as long as it borrows the set, on this thread.
     match unsafe { set.as_ref() } {
-        Some(set) => set.spawn_with(future, options),
+        Some(set) => set.spawn_body(body, options),
         None => panic!(
             "spawn_local outside of a local set: run it inside LocalSet::run_until, or use spawn \
              for a future that is Send"

@@ -100,6 +100,14 @@ pub const MAGAZINE: usize = 64;
 /// Full magazines the depot keeps per size class; what exceeds them goes back to malloc.
 pub const DEPOT_MAGAZINES: usize = 2048;
 
+/// Seats for workers that take the place of others while these block: as many as there are workers,
+/// and at least this. A seat costs 16 bytes until somebody sits on it.
+pub const SPARE_SEATS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
+    1
+} else {
+    64
+};
+
 /// Events a worker's flight recorder keeps.
 pub const RECORDER_EVENTS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
     16
@@ -130,3 +138,40 @@ pub const SPIN_PROBE_ONE_IN: u32 = 8;
 pub const YIELD_NS: u64 = 5_000;
 /// Searches after such a yield that do not yield at all.
 pub const SPIN_GREEDY_SEARCHES: u32 = 64;
+
+/// The numbers that weigh how soon something runs against how much runs in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// How long what is in the injector may wait for a busy worker.
+    pub target_latency_ns: u64,
+    /// Tasks taken from the slot in a row.
+    pub slot_polls: u32,
+    /// Queued work that takes less than this, by the mean of the last polls, is left to the worker
+    /// that has it; more of it wakes a sleeper.
+    pub worth_a_wake_ns: u64,
+    /// The first pause between two calls for help with a single task.
+    pub lone_notify_min_ns: u64,
+    /// The longest such pause.
+    pub lone_notify_max_ns: u64,
+}
+
+impl Policy {
+    /// The most work in the least time.
+    pub const THROUGHPUT: Policy = Policy {
+        target_latency_ns: TARGET_LATENCY_NS,
+        slot_polls: SLOT_POLLS,
+        worth_a_wake_ns: WORTH_A_WAKE_NS,
+        lone_notify_min_ns: LONE_NOTIFY_MIN_NS,
+        lone_notify_max_ns: LONE_NOTIFY_MAX_NS,
+    };
+
+    /// Everything soon: a sleeper is woken (7 us for the one who wakes) as soon as there is anything
+    /// that it could run.
+    pub const LATENCY: Policy = Policy {
+        target_latency_ns: TARGET_LATENCY_NS / 10,
+        slot_polls: 1,
+        worth_a_wake_ns: 0,
+        lone_notify_min_ns: 0,
+        lone_notify_max_ns: 0,
+    };
+}

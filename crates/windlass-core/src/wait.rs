@@ -2,10 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::OnceLock;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::context;
+use crate::sched::while_blocked;
 use crate::sync::{Arc, Parker};
 
 /// How a thread waits in `block_on`, and how it is woken.
@@ -55,22 +57,57 @@ pub fn set_signal(signal: Option<Arc<dyn Signal>>) {
     SIGNAL.with(|own| own.replace(signal));
 }
 
-/// Runs `future` on this thread, which sleeps while it is pending.
+/// A way to wait where a thread need not sleep: calls the function until it says true. False: not
+/// here.
+pub type Suspend = fn(&mut dyn FnMut(&mut Context<'_>) -> bool) -> bool;
+
+static SUSPEND: OnceLock<Suspend> = OnceLock::new();
+
+/// From now on `block_on` waits in the given way wherever that is possible. The first call counts.
+pub fn set_suspend(suspend: Suspend) {
+    let _ = SUSPEND.set(suspend);
+}
+
+/// Runs `future` on this thread, which sleeps while it is pending; inside a coroutine, that is
+/// suspended instead.
 ///
 /// # Panics
-/// Inside a task or inside another `block_on`: it would block what is running there.
+/// Inside a task that is a future, or inside another `block_on`: it would block what is running there.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut output = None;
+    let suspended = SUSPEND.get().is_some_and(|suspend| {
+        suspend(&mut |cx| match future.as_mut().poll(cx) {
+            Poll::Ready(value) => {
+                output = Some(value);
+                true
+            }
+            Poll::Pending => false,
+        })
+    });
+    match output {
+        Some(output) if suspended => output,
+        _ => block_thread(future),
+    }
+}
+
+/// As [`block_on`], and it is the thread that waits, wherever it is.
+///
+/// # Panics
+/// As there.
+#[track_caller]
+pub fn block_thread<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let _waiting = begin_wait();
     let own = SIGNAL.with(|own| own.borrow().clone());
     let signal = own.unwrap_or_else(|| Arc::new(Parker::new()));
     let waker = Waker::from(Arc::new(SignalWaker(signal.clone())));
     let mut cx = Context::from_waker(&waker);
-    let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut cx) {
             Poll::Ready(output) => return output,
-            Poll::Pending => signal.wait(),
+            // If this is a worker's thread, another takes its place.
+            Poll::Pending => while_blocked(|| signal.wait()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::observe::{Recording, Stall};
 use windlass_core::sched::pool::{Config, Hooks};
-use windlass_core::tuning;
+use windlass_core::tuning::{self, Policy};
 
 use crate::blocking;
 use crate::runtime::Runtime;
@@ -29,6 +29,18 @@ pub enum Spin {
         /// Further rounds that give it away.
         yields: u32,
     },
+}
+
+/// What the scheduler weighs more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SchedPolicy {
+    /// The most work in the least time: short work is left to the worker that has it, because waking
+    /// another costs more than the work.
+    #[default]
+    Throughput,
+    /// Everything soon: another worker is woken as soon as there is anything that it could run.
+    Latency,
 }
 
 /// How the driver learns of I/O.
@@ -108,6 +120,7 @@ impl Default for Builder {
         Builder {
             config: Config {
                 workers: 0,
+                max_workers: 0,
                 ..Config::default()
             },
             hooks: Hooks {
@@ -127,6 +140,29 @@ impl Builder {
     /// Worker threads. 0 (the default) means the available parallelism, cgroup limits respected.
     pub fn workers(mut self, workers: usize) -> Self {
         self.config.workers = workers;
+        self
+    }
+
+    /// The most workers that [`Runtime::resize`] can ask for (default: twice the available
+    /// parallelism, at least 16).
+    pub fn max_workers(mut self, workers: usize) -> Self {
+        self.config.max_workers = workers;
+        self
+    }
+
+    /// What the scheduler weighs more (default: throughput).
+    pub fn policy(mut self, policy: SchedPolicy) -> Self {
+        self.config.policy = match policy {
+            SchedPolicy::Throughput => Policy::THROUGHPUT,
+            SchedPolicy::Latency => Policy::LATENCY,
+        };
+        self
+    }
+
+    /// Cooperative operations (a receive that is ready, a lock that is free) that a task may make in one
+    /// go before it goes to the tail of its queue (default 128).
+    pub fn run_budget(mut self, operations: u8) -> Self {
+        self.config.run_budget = operations;
         self
     }
 
@@ -230,9 +266,14 @@ impl Builder {
 
     /// Checks the options and starts the workers.
     pub fn build(mut self) -> Result<Runtime, BuildError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if self.config.workers == 0 {
-            self.config.workers = std::thread::available_parallelism().map_or(1, usize::from);
+            self.config.workers = cores;
         }
+        if self.config.max_workers == 0 {
+            self.config.max_workers = (2 * cores).max(16);
+        }
+        self.config.max_workers = self.config.max_workers.max(self.config.workers);
         self.validate()?;
         self.config.stack_size = self.stack_size.unwrap_or(0);
         self.blocking.stack_size = self.config.stack_size;
@@ -252,8 +293,8 @@ impl Builder {
     }
 
     fn validate(&self) -> Result<(), BuildError> {
-        if self.config.workers > MAX_WORKERS {
-            let asked = self.config.workers;
+        if self.config.max_workers > MAX_WORKERS {
+            let asked = self.config.max_workers;
             return Err(BuildError::TooManyWorkers {
                 asked,
                 most: MAX_WORKERS,
@@ -262,6 +303,9 @@ impl Builder {
         let zero = |option| Err(BuildError::Zero { option });
         if self.config.victims == 0 {
             return zero("victims_per_search");
+        }
+        if self.config.run_budget == 0 {
+            return zero("run_budget");
         }
         if self.config.injector_capacity == 0 {
             return zero("injector_capacity");

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use windlass_core::observe::PoolSnapshot;
 
 use crate::blocking::BlockingSnapshot;
+use crate::coroutine;
 use crate::runtime::Shared;
 
 /// A runtime at one moment.
@@ -27,6 +28,8 @@ pub struct RuntimeSnapshot {
 
 /// Suspended tasks that a dump lists.
 const TASKS_IN_DUMP: usize = 64;
+/// Stacks of coroutines that a dump lists.
+const STACKS_IN_DUMP: usize = 16;
 /// Events that a dump lists.
 const EVENTS_IN_DUMP: usize = 64;
 
@@ -46,6 +49,7 @@ pub(crate) fn dump(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
     dump_queues(&snapshot, out)?;
     dump_workers(&snapshot, out)?;
     dump_tasks(shared, out)?;
+    dump_stacks(out)?;
     dump_events(shared, out)
 }
 
@@ -134,6 +138,31 @@ fn dump_tasks(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
     }
     if tasks.len() > TASKS_IN_DUMP {
         writeln!(out, "  ... and more")?;
+    }
+    Ok(())
+}
+
+/// Whose stacks are how deep. They are the process's: runtimes share them.
+fn dump_stacks(out: &mut impl Write) -> io::Result<()> {
+    let mut stacks = coroutine::stacks_in_use(usize::MAX);
+    if stacks.is_empty() {
+        return Ok(());
+    }
+    stacks.sort_by_key(|stack| std::cmp::Reverse(stack.peak));
+    writeln!(
+        out,
+        "coroutine stacks in use {}, the deepest (KiB ever touched of KiB):",
+        stacks.len()
+    )?;
+    for stack in stacks.iter().take(STACKS_IN_DUMP) {
+        writeln!(
+            out,
+            "  {:>6} of {:>7} {}, spawned at {}",
+            stack.peak >> 10,
+            stack.size >> 10,
+            stack.id(),
+            stack.location,
+        )?;
     }
     Ok(())
 }

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use windlass_core::sched::pool::{self, Pool};
-use windlass_core::task::{FutureBody, Job, JoinHandle, Options};
+use windlass_core::task::{Body, FutureBody, Job, JoinHandle, Options};
 
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
+use crate::coroutine;
 use crate::diagnose::{self, RuntimeSnapshot};
 use crate::runtime::{Runtime, Shared};
 use crate::simulator::Simulator;
@@ -168,7 +169,16 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.pool().spawn(FutureBody(future), options)
+        self.spawn_body(FutureBody(future), options)
+    }
+
+    /// Starts a body of any kind.
+    pub(crate) fn spawn_body<B>(&self, body: B, options: Options) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        self.pool().spawn(body, options)
     }
 
     /// Starts a task unless the injector is full or the runtime is shutting down.
@@ -266,13 +276,17 @@ impl Handle {
     }
 
     /// Runs `future` on this thread, which sleeps while it is pending. Inside, `spawn` finds this
-    /// runtime.
+    /// runtime. In a coroutine it is [`coroutine::wait`](crate::coroutine::wait).
     ///
     /// # Panics
-    /// Inside a task or another `block_on`.
+    /// Inside a task that is a future or another `block_on`.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.0.process.check();
+        if coroutine::is_inside() {
+            // A guard would be left behind for others on this thread.
+            return coroutine::wait(future);
+        }
         let _entered = self.enter();
         match self.0.simulator() {
             Some(simulator) => simulator.block_on(future),
@@ -353,25 +367,33 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    spawn_body(FutureBody(future), options)
+}
+
+/// Starts a body of any kind on the runtime this thread is in, or else on the process-wide default.
+#[inline]
+pub(crate) fn spawn_body<B>(body: B, options: Options) -> JoinHandle<B::Output>
+where
+    B: Body + Send + 'static,
+    B::Output: Send + 'static,
+{
     if pool::on_worker() {
-        pool::spawn_here(FutureBody(future), options)
+        pool::spawn_here(body, options)
     } else {
-        spawn_outside(future, options)
+        spawn_outside(body, options)
     }
 }
 
 /// On a thread that is no worker.
 #[inline]
-fn spawn_outside<F>(future: F, options: Options) -> JoinHandle<F::Output>
+fn spawn_outside<B>(body: B, options: Options) -> JoinHandle<B::Output>
 where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
+    B: Body + Send + 'static,
+    B::Output: Send + 'static,
 {
     let entered = ENTERED.with(|entered| match entered.borrow().last() {
-        Some(handle) => Ok(handle
-            .pool()
-            .spawn_from_outside(FutureBody(future), options)),
-        None => Err((future, options)),
+        Some(handle) => Ok(handle.pool().spawn_from_outside(body, options)),
+        None => Err((body, options)),
     });
     match entered {
         // Only now, when nothing is borrowed any more: a refused future's destructor may enter a
@@ -380,7 +402,7 @@ where
             drop(refused);
             handle
         }
-        Err((future, options)) => Handle::current_or_default().spawn_bare(future, options),
+        Err((body, options)) => Handle::current_or_default().spawn_body(body, options),
     }
 }
 

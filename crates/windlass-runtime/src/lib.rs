@@ -19,6 +19,7 @@ outside_of_models! {
     mod cancel;
     pub mod command;
     mod concurrent;
+    pub mod coroutine;
     mod diagnose;
     mod driver;
     pub mod fs;
@@ -45,7 +46,7 @@ outside_of_models! {
     mod woken;
 
     pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
-    pub use builder::{Backend, BuildError, Builder, Spin};
+    pub use builder::{Backend, BuildError, Builder, SchedPolicy, Spin};
     pub use cancel::{CancellationToken, Cancelled, DropGuard};
     pub use concurrent::{join_all, race};
     pub use diagnose::RuntimeSnapshot;
@@ -54,6 +55,7 @@ outside_of_models! {
     pub use handle::{EnterGuard, Handle, NoRuntime, TrySpawnError, spawn, spawn_blocking};
     pub use limit::Limit;
     pub use runtime::{Runtime, ShutdownReport};
+    pub use windlass_core::sched::ResizeError;
     pub use task_local::{NotInScope, Scoped, TaskLocal};
     #[cfg(feature = "tokio-guest")]
     pub use tokio_guest::{GuestError, WithTokio, try_with_tokio, with_tokio};

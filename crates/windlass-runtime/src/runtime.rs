@@ -7,13 +7,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::observe::{Event, Recording, StuckWorker};
+use windlass_core::sched::ResizeError;
 use windlass_core::sched::pool::{Hooks, Pool};
 use windlass_core::sched::simulate::Trace;
-use windlass_core::sync::clock;
+use windlass_core::sync::{Mutex, clock};
 use windlass_core::task::JoinHandle;
 
 use crate::blocking::{BlockingPool, StuckJob};
 use crate::builder::{BuildError, Builder};
+use crate::coroutine::LeakedCoroutine;
 use crate::diagnose::RuntimeSnapshot;
 use crate::driver::IoDriver;
 use crate::handle::{EnterGuard, Handle};
@@ -40,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) blocking: Arc<BlockingPool>,
     pub(crate) process: Process,
     pub(crate) world: Reality,
+    /// Coroutines that could not end.
+    pub(crate) leaked: Mutex<Vec<LeakedCoroutine>>,
     #[cfg(feature = "tokio-guest")]
     pub(crate) tokio: crate::tokio_guest::Slot,
 }
@@ -100,6 +104,8 @@ pub struct ShutdownReport {
     pub stuck_jobs: Vec<StuckJob>,
     /// Suspended tasks that no worker was left to drop.
     pub leaked_tasks: usize,
+    /// Coroutines that did not unwind; they are leaked with their stacks.
+    pub leaked_coroutines: Vec<LeakedCoroutine>,
     /// The tokio guest did not end; its thread is detached.
     pub stuck_tokio: bool,
     /// How long it took.
@@ -112,6 +118,7 @@ impl ShutdownReport {
         self.stuck_workers.is_empty()
             && self.stuck_jobs.is_empty()
             && self.leaked_tasks == 0
+            && self.leaked_coroutines.is_empty()
             && !self.stuck_tokio
     }
 }
@@ -128,6 +135,9 @@ impl fmt::Display for ShutdownReport {
         self.stuck_jobs
             .iter()
             .try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
+        self.leaked_coroutines
+            .iter()
+            .try_for_each(|leaked| write!(f, "\n  {leaked}"))?;
         if self.leaked_tasks > 0 {
             write!(
                 f,
@@ -165,6 +175,7 @@ impl Runtime {
             blocking: BlockingPool::new(builder.blocking),
             process,
             world: Reality::Real(driver),
+            leaked: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
             tokio: Default::default(),
         });
@@ -191,6 +202,7 @@ impl Runtime {
             blocking: BlockingPool::new(defaults.blocking),
             process: Process::current(),
             world: Reality::Simulated(simulator),
+            leaked: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
             tokio: Default::default(),
         });
@@ -253,6 +265,22 @@ impl Runtime {
     /// Writes workers, queues, suspended tasks and the latest events, for people.
     pub fn debug_dump(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
         self.handle.debug_dump(out)
+    }
+
+    /// From now on so many workers run tasks. More are there when this returns; those that are too many
+    /// leave when they have a moment, and put what they have queued where the others look. A worker on
+    /// which coroutines have begun stays until they have ended.
+    ///
+    /// ```
+    /// use windlass_runtime::Runtime;
+    ///
+    /// let runtime = Runtime::builder().workers(1).max_workers(4).build()?;
+    /// runtime.resize(4)?;
+    /// assert!(runtime.resize(5).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn resize(&self, workers: usize) -> Result<(), ResizeError> {
+        self.handle.shared().pool.resize(workers)
     }
 
     /// What the flight recorder records from now on.
@@ -320,6 +348,7 @@ fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
         stuck_workers: pool.stuck,
         stuck_jobs,
         leaked_tasks: pool.leaked_tasks,
+        leaked_coroutines: std::mem::take(&mut *shared.leaked.lock()),
         took: Duration::from_nanos(clock::now() - began),
     }
 }

@@ -18,9 +18,10 @@ pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
     Backend, BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError,
     DropGuard, EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, Limit, NoRuntime,
-    NotInScope, Runtime, RuntimeSnapshot, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
-    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, channel, command, fs, join_all, net,
-    race, signal, simulator, spawn, spawn_blocking, sync, task, task_local, time,
+    NotInScope, ResizeError, Runtime, RuntimeSnapshot, SchedPolicy, ShutdownReport,
+    SpawnBlockingError, Spin, StuckJob, SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError,
+    channel, command, coroutine, fs, join_all, net, race, signal, simulator, spawn, spawn_blocking,
+    sync, task, task_local, time,
 };
 
 #[cfg(feature = "tokio-guest")]

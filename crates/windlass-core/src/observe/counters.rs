@@ -47,6 +47,8 @@ pub(crate) struct Counters {
     pub(crate) aged: Counter,
     pub(crate) panics: Counter,
     pub(crate) cancels: Counter,
+    /// Tasks that have begun here and stay.
+    pub(crate) pinned: Counter,
     /// Time and polls of measured batches, for the mean.
     pub(crate) run_ns: Counter,
     pub(crate) run_polls: Counter,

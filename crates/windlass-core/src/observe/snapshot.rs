@@ -9,6 +9,8 @@ use std::time::Duration;
 pub struct PoolSnapshot {
     /// Its workers.
     pub workers: Vec<WorkerSnapshot>,
+    /// Times that a worker blocked its thread and no other could take its place.
+    pub blocked_without_spare: u64,
     /// Tasks in the injector.
     pub injector_len: usize,
     /// Spawns refused by `try_spawn` because the injector was full.
@@ -40,6 +42,8 @@ pub enum WorkerState {
     Searching,
     /// It sleeps.
     Parked,
+    /// It has left the pool; what it has done still counts.
+    Gone,
 }
 
 /// One worker's numbers since it started.
@@ -90,6 +94,8 @@ pub struct WorkerSnapshot {
     pub panics: u64,
     /// Tasks whose body was dropped because they were cancelled.
     pub cancels: u64,
+    /// Tasks that have begun here and stay here: coroutines.
+    pub pinned_tasks: u64,
     /// The longest poll that was measured (sampled polls, and all that the watchdog saw).
     pub max_run: Duration,
     /// The mean length of a poll.

@@ -37,6 +37,8 @@ impl Default for Spin {
 pub struct Config {
     /// Worker threads, at least 1 and at most 65,535.
     pub workers: usize,
+    /// The most workers that the pool can be resized to; at least `workers`.
+    pub max_workers: usize,
     /// Whether workers steal from each other.
     pub stealing: bool,
     /// Victims probed per search round.
@@ -49,6 +51,10 @@ pub struct Config {
     pub stack_size: usize,
     /// How long a search goes on.
     pub spin: Spin,
+    /// How soon something runs against how much runs in all.
+    pub policy: tuning::Policy,
+    /// Cooperative operations in one poll before it has to give way.
+    pub run_budget: u8,
     /// Seeds the victim selection.
     pub seed: u64,
     /// What the flight recorder records.
@@ -61,16 +67,31 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             workers: 1,
+            max_workers: 1,
             stealing: true,
             victims: tuning::VICTIMS_PER_SEARCH,
             injector_capacity: tuning::INJECTOR_CAPACITY,
             name: "windlass".into(),
             stack_size: 0,
             spin: Spin::default(),
+            policy: tuning::Policy::THROUGHPUT,
+            run_budget: tuning::BUDGET_PER_POLL,
             seed: entropy(),
             recording: Recording::default(),
             simulated: false,
         }
+    }
+}
+
+impl Config {
+    /// Workers there can be at once: the most that are wanted, and those that take the place of
+    /// others while these block.
+    pub(crate) fn seats(&self) -> usize {
+        if self.simulated {
+            return 1;
+        }
+        let most = self.max_workers.max(self.workers);
+        (most + most.max(tuning::SPARE_SEATS)).min(usize::from(u16::MAX))
     }
 }
 

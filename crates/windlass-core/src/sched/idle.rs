@@ -15,7 +15,8 @@ pub struct Idle {
     parked: Box<[Padded<AtomicU64>]>,
     /// The worker that sleeps in the driver, plus one.
     in_driver: AtomicUsize,
-    workers: usize,
+    /// Workers there are. Changes rarely, under the crew's lock.
+    workers: AtomicUsize,
 }
 
 /// A moment's copy of the counts.
@@ -37,14 +38,43 @@ fn unpack(counts: u64) -> Counts {
 impl Idle {
     /// All `workers` are awake, none searches.
     pub fn new(workers: usize) -> Idle {
+        let idle = Idle::with_seats(workers);
+        (0..workers).for_each(|_| idle.join());
+        idle
+    }
+
+    /// Nobody is there yet; workers are numbered below `seats`.
+    pub fn with_seats(seats: usize) -> Idle {
         Idle {
-            counts: Padded(AtomicU64::new(workers as u64 * UNPARKED_ONE)),
-            parked: (0..workers.div_ceil(64))
+            counts: Padded(AtomicU64::new(0)),
+            parked: (0..seats.div_ceil(64))
                 .map(|_| Padded(AtomicU64::new(0)))
                 .collect(),
             in_driver: AtomicUsize::new(0),
-            workers,
+            workers: AtomicUsize::new(0),
         }
+    }
+
+    /// A worker comes, awake.
+    pub fn join(&self) {
+        // Relaxed: too high for a moment, and a look for a sleeper finds none.
+        self.workers.fetch_add(1, Ordering::Relaxed);
+        self.counts.fetch_add(UNPARKED_ONE, Ordering::AcqRel);
+    }
+
+    /// A worker leaves that is awake. What it had queued is where others look; if it was searching, a
+    /// pusher may have counted on it, so afterwards it looks whether there is work and announces it.
+    pub fn leave(&self, was_searching: bool) {
+        let leaving = UNPARKED_ONE + if was_searching { SEARCHING_ONE } else { 0 };
+        self.counts.fetch_sub(leaving, Ordering::AcqRel);
+        self.workers.fetch_sub(1, Ordering::Relaxed);
+        // Pairs with the fence in `announce`, as in `end_search`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.load(Ordering::Relaxed)
     }
 
     /// The counts now.
@@ -66,11 +96,20 @@ impl Idle {
         }
     }
 
+    /// After a push that only `worker` can take: claims it if it sleeps, whoever else searches. True:
+    /// the caller posts its token.
+    pub fn call(&self, worker: usize) -> bool {
+        // Pairs with the fence in `publish`, as in `announce`.
+        fence(Ordering::SeqCst);
+        let bit = 1 << (worker % 64);
+        self.parked[worker / 64].load(Ordering::Relaxed) & bit != 0 && self.claim_worker(worker)
+    }
+
     /// Somebody sleeps and nobody searches, at a glance.
     #[inline]
     pub fn worth_announcing(&self) -> bool {
         let now = self.counts();
-        now.searching == 0 && now.unparked < self.workers
+        now.searching == 0 && now.unparked < self.workers()
     }
 
     /// Claims the lowest sleeper, the driver's last.
@@ -135,7 +174,7 @@ impl Idle {
 
     /// Lets an awake worker search, if fewer than half do.
     pub fn try_search(&self) -> bool {
-        if 2 * self.counts().searching >= self.workers {
+        if 2 * self.counts().searching >= self.workers() {
             return false;
         }
         self.counts.fetch_add(SEARCHING_ONE, Ordering::AcqRel);

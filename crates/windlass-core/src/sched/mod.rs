@@ -1,6 +1,7 @@
 //! The scheduler: a pool of workers, who sleeps and who is told, and how it all ends.
 
 mod config;
+mod crew;
 pub mod driver;
 mod idle;
 pub mod pool;
@@ -9,4 +10,5 @@ pub(crate) mod stop;
 mod watchdog;
 pub(crate) mod worker;
 
+pub use crew::{ResizeError, while_blocked};
 pub use idle::{Counts, Idle};

@@ -13,6 +13,7 @@ use crate::observe::{
 };
 use crate::queue::{Batch, Classes, Closed, Injector, Linked, Ring, Slot};
 pub use crate::sched::config::{Config, EventHook, Hooks, Spin, StallHook, ThreadHook};
+use crate::sched::crew::Crew;
 use crate::sched::driver::Driver;
 use crate::sched::idle::Idle;
 use crate::sched::stop::{Phase, Stop};
@@ -30,6 +31,8 @@ use crate::tuning;
 pub(crate) struct Remote {
     pub(crate) ring: Ring<Header>,
     pub(crate) slot: Slot<Header>,
+    /// Tasks that only this worker may run, woken by others.
+    pub(crate) inbox: Injector<Header>,
     pub(crate) parker: Padded<Parker>,
     pub(crate) counters: Padded<Counters>,
     pub(crate) pulse: Padded<Pulse>,
@@ -43,10 +46,11 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    fn new() -> Remote {
+    pub(crate) fn new() -> Remote {
         Remote {
             ring: Ring::new(),
             slot: Slot::default(),
+            inbox: Injector::default(),
             parker: Padded(Parker::new()),
             counters: Padded::default(),
             pulse: Padded::default(),
@@ -68,7 +72,7 @@ impl Linked for Header {
 /// Workers, queues and idle set.
 pub struct Pool {
     pub(crate) config: Config,
-    pub(crate) remotes: Box<[Arc<Remote>]>,
+    pub(crate) crew: Crew,
     pub(crate) injector: Injector<Header>,
     // Read by every worker before every poll and written rarely: on lines of their own.
     pub(crate) classes: Padded<Classes>,
@@ -79,7 +83,7 @@ pub struct Pool {
     outside: Padded<Outside>,
     driver: Option<Arc<dyn Driver>>,
     driver_taken: AtomicBool,
-    threads: Mutex<Threads>,
+    watchdog_thread: Mutex<Option<thread::JoinHandle<()>>>,
     /// What the runtime above wants to find again from a worker.
     attachment: OnceLock<Weak<dyn Any + Send + Sync>>,
 }
@@ -90,12 +94,6 @@ struct Outside {
     ids: AtomicU64,
     submitted: AtomicU64,
     refused: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Threads {
-    workers: Vec<Option<thread::JoinHandle<()>>>,
-    watchdog: Option<thread::JoinHandle<()>>,
 }
 
 /// `try_spawn` did not take the task.
@@ -147,24 +145,17 @@ impl Pool {
         hooks: Hooks,
         driver: Option<Arc<dyn Driver>>,
     ) -> io::Result<Arc<Pool>> {
-        let workers = config.workers;
         let pool = Pool::assemble(config, driver);
         if hooks.on_events.is_some() {
             pool.set_recording(Recording::Full);
         }
-        for index in 0..workers {
-            if let Err(error) = pool.start_worker(index, &hooks) {
-                for missing in index..workers {
-                    // A worker that never was has nothing to do.
-                    pool.stop.drained(missing);
-                }
-                pool.shutdown(None);
-                return Err(error);
-            }
+        if let Err(error) = pool.crew.start(&pool, &hooks) {
+            pool.shutdown(None);
+            return Err(error);
         }
         if cfg!(not(any(windlass_loom, windlass_shuttle))) {
             match watchdog::start(pool.clone(), hooks.stall_threshold, hooks.on_stall) {
-                Ok(thread) => pool.threads.lock().watchdog = Some(thread),
+                Ok(thread) => *pool.watchdog_thread.lock() = Some(thread),
                 Err(error) => {
                     pool.shutdown(None);
                     return Err(error);
@@ -176,40 +167,29 @@ impl Pool {
 
     /// A pool that a simulation runs.
     pub(crate) fn without_threads(config: Config) -> Arc<Pool> {
-        Pool::assemble(config, None)
+        let pool = Pool::assemble(config, None);
+        pool.crew.sit();
+        pool.idle.join();
+        pool
     }
 
     fn assemble(config: Config, driver: Option<Arc<dyn Driver>>) -> Arc<Pool> {
-        let workers = config.workers;
+        let seats = config.seats();
         Arc::new(Pool {
-            remotes: (0..workers).map(|_| Arc::new(Remote::new())).collect(),
+            crew: Crew::new(seats, config.workers),
             injector: Injector::default(),
             classes: Padded::default(),
-            stop: Padded(Stop::new(workers)),
-            idle: Idle::new(workers),
+            stop: Padded(Stop::new(seats)),
+            idle: Idle::with_seats(seats),
             watchdog: Watchdog::default(),
             recording: AtomicU8::new(config.recording as u8),
             outside: Padded::default(),
             driver,
             driver_taken: AtomicBool::new(false),
-            threads: Mutex::new(Threads::default()),
+            watchdog_thread: Mutex::default(),
             attachment: OnceLock::new(),
             config,
         })
-    }
-
-    fn start_worker(self: &Arc<Pool>, index: usize, hooks: &Hooks) -> io::Result<()> {
-        let (pool, hooks) = (self.clone(), hooks.clone());
-        let name = format!("{}-{index}", self.config.name);
-        let thread = thread::spawn(name, self.config.stack_size, move || {
-            call_hook(&hooks.on_start, index);
-            let worker = Worker::new(pool, index, hooks.on_events.clone());
-            context::enter_worker(&worker, || worker.run());
-            drop(worker);
-            call_hook(&hooks.on_stop, index);
-        })?;
-        self.threads.lock().workers.push(Some(thread));
-        Ok(())
     }
 
     /// Leaves something for [`attachment`](Pool::attachment) to find; once. Held weakly, so that
@@ -223,9 +203,9 @@ impl Pool {
         self.attachment.get()?.upgrade()
     }
 
-    /// Workers.
+    /// Workers there are.
     pub fn workers(&self) -> usize {
-        self.remotes.len()
+        self.idle.workers()
     }
 
     // ---- spawning -------------------------------------------------------------------------
@@ -355,6 +335,9 @@ impl Pool {
     }
 
     fn try_inject(&self, entry: Entry) -> Result<(), Entry> {
+        if let Some(worker) = entry.header().state().pinned_to() {
+            return self.leave_for(worker, entry);
+        }
         let class = entry.header().state().class();
         let pushed = match class {
             Class::Normal => {
@@ -367,6 +350,19 @@ impl Pool {
         };
         pushed?;
         self.announce();
+        Ok(())
+    }
+
+    /// Queues a task that only `worker` may run, and tells it.
+    #[cold]
+    fn leave_for(&self, worker: usize, entry: Entry) -> Result<(), Entry> {
+        // SAFETY: rule 1: the entry is ours to queue and keeps the task alive.
+        let pushed = unsafe { self.crew.remote(worker).inbox.push(entry.into_raw()) };
+        // SAFETY: rule 1: a closed queue gives the entry back.
+        pushed.map_err(|Closed(item)| unsafe { Entry::from_raw(item) })?;
+        if self.idle.call(worker) {
+            self.unpark(worker);
+        }
         Ok(())
     }
 
@@ -390,18 +386,18 @@ impl Pool {
 
     /// Posts the token of a claimed worker.
     pub(crate) fn unpark(&self, worker: usize) {
-        if self.remotes[worker].parker.unpark() == Wakeup::Elsewhere
+        if self.crew.remote(worker).parker.unpark() == Wakeup::Elsewhere
             && let Some(driver) = &self.driver
         {
             driver.ring();
         }
     }
 
-    fn unpark_all(&self) {
+    pub(crate) fn unpark_all(&self) {
         // Pairs with the fence in `Idle::publish`: a worker that is not seen parked sees the
         // phase that was set before.
         crate::sync::atomic::fence(Ordering::SeqCst);
-        for worker in 0..self.remotes.len() {
+        for worker in 0..self.crew.known() {
             if self.idle.claim_worker(worker) {
                 self.unpark(worker);
             }
@@ -414,11 +410,11 @@ impl Pool {
             return true;
         }
         if !self.config.stealing {
-            let own = &self.remotes[worker];
+            let own = self.crew.remote(worker);
             return !own.ring.is_empty() || !own.slot.is_empty();
         }
-        self.remotes
-            .iter()
+        self.crew
+            .remotes()
             .any(|remote| !remote.ring.is_empty() || !remote.slot.is_empty())
     }
 
@@ -433,7 +429,7 @@ impl Pool {
         if self.driver_taken.swap(true, Ordering::Acquire) {
             return false;
         }
-        let parker = &self.remotes[worker].parker;
+        let parker = &self.crew.remote(worker).parker;
         self.idle.set_in_driver(Some(worker));
         if parker.sleep_elsewhere() {
             driver.sleep();
@@ -500,6 +496,7 @@ impl Pool {
         if !self.stop.advance(Phase::Stopping) {
             return report;
         }
+        self.cancel_where_nobody_is();
         self.unpark_all();
         let deadline = limit.map(|limit| after(clock::now(), limit));
         let nothing_left = || self.close_if_empty();
@@ -510,8 +507,8 @@ impl Pool {
             report.stuck = self.wait_for_all_but_stuck(nothing_left);
             self.stop.shut_gates();
             report.leaked_tasks = self
-                .remotes
-                .iter()
+                .crew
+                .remotes()
                 .map(|remote| remote.registry.len())
                 .sum();
         }
@@ -523,7 +520,7 @@ impl Pool {
 
     /// Ends the queues if nothing is in them and no task is suspended that could come.
     pub(crate) fn close_if_empty(&self) -> bool {
-        self.remotes.iter().all(|remote| remote.registry.is_empty())
+        self.crew.remotes().all(|remote| remote.registry.is_empty())
             && self.injector.close_if_empty()
             && self.classes.close_if_empty()
     }
@@ -534,8 +531,8 @@ impl Pool {
         let give_up = clock::now() + tuning::FORCE_LIMIT_NS;
         loop {
             let before: Vec<u64> = self
-                .remotes
-                .iter()
+                .crew
+                .remotes()
                 .map(|remote| remote.pulse.polls())
                 .collect();
             let grace = clock::now() + tuning::GRACE_NS;
@@ -543,8 +540,8 @@ impl Pool {
                 return Vec::new();
             }
             let hangs = |index: &usize| {
-                let pulse = &self.remotes[*index].pulse;
-                pulse.is_busy() && pulse.polls() == before[*index]
+                let pulse = &self.crew.remote(*index).pulse;
+                pulse.is_busy() && before.get(*index) == Some(&pulse.polls())
             };
             let stuck: Vec<usize> = self.stop.in_turn().into_iter().filter(hangs).collect();
             if stuck == self.stop.not_drained() || clock::now() > give_up {
@@ -558,7 +555,7 @@ impl Pool {
 
     /// Also reaches the shards of workers that cannot do it themselves.
     fn force(&self) {
-        for remote in self.remotes.iter() {
+        for remote in self.crew.remotes() {
             remote.registry.walk(|task| {
                 task.cancel_by_force();
                 true
@@ -566,8 +563,19 @@ impl Pool {
         }
     }
 
+    /// Tasks that were registered by workers that have left since, or are about to. Those of the others
+    /// are cancelled by themselves, and it does not matter who is first.
+    fn cancel_where_nobody_is(&self) {
+        for remote in self.crew.remotes() {
+            remote.registry.walk(|task| {
+                task.cancel();
+                true
+            });
+        }
+    }
+
     fn describe_stuck(&self, worker: usize) -> StuckWorker {
-        let beat = self.remotes[worker].pulse.read();
+        let beat = self.crew.remote(worker).pulse.read();
         StuckWorker {
             worker,
             task: beat.id,
@@ -578,9 +586,8 @@ impl Pool {
 
     fn join_threads(&self, report: &StopReport) {
         self.watchdog.stop();
-        let mut threads = std::mem::take(&mut *self.threads.lock());
-        for (index, thread) in threads.workers.iter_mut().enumerate() {
-            let Some(thread) = thread.take() else {
+        for (index, thread) in self.crew.close().into_iter().enumerate() {
+            let Some(thread) = thread else {
                 continue;
             };
             if report.stuck.iter().all(|stuck| stuck.worker != index) {
@@ -588,7 +595,8 @@ impl Pool {
                 let _ = thread.join();
             }
         }
-        if let Some(watchdog) = threads.watchdog {
+        let watchdog = self.watchdog_thread.lock().take();
+        if let Some(watchdog) = watchdog {
             let _ = watchdog.join();
         }
     }
@@ -608,7 +616,7 @@ impl Pool {
     /// The events that the flight recorders still hold, oldest first.
     pub fn events(&self) -> Vec<Event> {
         let mut events: Vec<Event> = self.watchdog.slow_polls().1;
-        for (index, remote) in self.remotes.iter().enumerate() {
+        for (index, remote) in self.crew.remotes().enumerate() {
             events.extend(remote.recorder.read(index));
         }
         events.sort_by_key(|event| event.at);
@@ -623,7 +631,7 @@ impl Pool {
     /// References to suspended tasks, `most` at most: for dumps.
     pub fn suspended(&self, most: usize) -> Vec<crate::task::TaskRef> {
         let mut tasks = Vec::new();
-        for remote in self.remotes.iter() {
+        for remote in self.crew.remotes() {
             if tasks.len() < most {
                 remote.registry.walk(|task| {
                     tasks.push(task);
@@ -638,9 +646,7 @@ impl Pool {
     pub fn snapshot(&self) -> PoolSnapshot {
         let counts = self.idle.counts();
         PoolSnapshot {
-            workers: (0..self.remotes.len())
-                .map(|index| self.worker_snapshot(index))
-                .collect(),
+            workers: self.worker_snapshots(),
             injector_len: self.injector.len(),
             inject_queue_overflows: self.outside.refused.load(Ordering::Relaxed),
             tasks_submitted_outside: self.outside.submitted.load(Ordering::Relaxed),
@@ -649,17 +655,31 @@ impl Pool {
             searching: counts.searching,
             unparked: counts.unparked,
             suspended_tasks: self
-                .remotes
-                .iter()
+                .crew
+                .remotes()
                 .map(|remote| remote.registry.len())
                 .sum(),
+            blocked_without_spare: self.crew.not_replaced(),
             tasks_rescued: self.watchdog.rescued(),
             block_depot_bytes: block_cache().depot_bytes,
         }
     }
 
+    fn worker_snapshots(&self) -> Vec<WorkerSnapshot> {
+        let taken = self.crew.taken();
+        (0..self.crew.known())
+            .map(|seat| {
+                let mut snapshot = self.worker_snapshot(seat);
+                if !taken.contains(&seat) {
+                    snapshot.state = WorkerState::Gone;
+                }
+                snapshot
+            })
+            .collect()
+    }
+
     fn worker_snapshot(&self, index: usize) -> WorkerSnapshot {
-        let remote = &self.remotes[index];
+        let remote = self.crew.remote(index);
         let beat = remote.pulse.read();
         let counters = &remote.counters;
         let longest = counters
@@ -698,6 +718,7 @@ impl Pool {
             aging_interventions: counters.aged.get(),
             panics: counters.panics.get(),
             cancels: counters.cancels.get(),
+            pinned_tasks: counters.pinned.get(),
             max_run: Duration::from_nanos(longest),
             avg_run: Duration::from_nanos(mean),
             injector_interval: remote.interval.load(Ordering::Relaxed),
@@ -709,8 +730,8 @@ impl Pool {
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rings: Vec<usize> = self
-            .remotes
-            .iter()
+            .crew
+            .remotes()
             .map(|remote| remote.ring.len())
             .collect();
         f.debug_struct("Pool")
@@ -725,6 +746,15 @@ impl std::fmt::Debug for Pool {
 
 fn after(now: u64, limit: Duration) -> u64 {
     now.saturating_add(limit.as_nanos().min(u64::MAX as u128) as u64)
+}
+
+/// A worker's thread, from its first task to its last.
+pub(crate) fn run_worker(pool: &Arc<Pool>, seat: usize, hooks: &Hooks) {
+    call_hook(&hooks.on_start, seat);
+    let worker = Worker::new(pool.clone(), seat, hooks.on_events.clone());
+    context::enter_worker(&worker, || worker.run());
+    drop(worker);
+    call_hook(&hooks.on_stop, seat);
 }
 
 fn call_hook(hook: &Option<ThreadHook>, index: usize) {

@@ -31,10 +31,14 @@ pub(crate) enum Phase {
 
 #[derive(Debug)]
 pub(crate) struct Stop {
-    phase: AtomicU8,
+    /// The phase, and CROWDED: all that a worker looks at between two tasks.
+    notice: AtomicU8,
     workers: Mutex<Vec<Gate>>,
     changed: Condvar,
 }
+
+/// There are more workers than wanted.
+const CROWDED: u8 = 0x80;
 
 /// What a worker is known to be doing while the pool stops, and whether it may begin a turn.
 #[derive(Debug, Clone, Copy)]
@@ -56,26 +60,51 @@ enum Status {
 }
 
 impl Stop {
-    pub(crate) fn new(workers: usize) -> Stop {
+    /// Nobody is on any of the seats.
+    pub(crate) fn new(seats: usize) -> Stop {
         let gate = Gate {
-            status: Status::Unaware,
+            status: Status::Drained,
             shut: false,
         };
         Stop {
-            phase: AtomicU8::new(Phase::Running as u8),
-            workers: Mutex::new(vec![gate; workers]),
+            notice: AtomicU8::new(Phase::Running as u8),
+            workers: Mutex::new(vec![gate; seats]),
             changed: Condvar::new(),
         }
     }
 
+    /// A worker sits down.
+    pub(crate) fn sit(&self, seat: usize) {
+        self.workers.lock()[seat].status = Status::Unaware;
+    }
+
+    /// The pool stops, or there are too many workers.
+    #[inline]
+    pub(crate) fn has_notice(&self) -> bool {
+        self.notice.load(Ordering::Relaxed) != Phase::Running as u8
+    }
+
     #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
-        self.phase.load(Ordering::Relaxed) != Phase::Running as u8
+        self.notice.load(Ordering::Relaxed) & !CROWDED != Phase::Running as u8
+    }
+
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.notice.load(Ordering::Relaxed) & CROWDED != 0
+    }
+
+    /// Under the crew's lock.
+    pub(crate) fn set_crowded(&self, crowded: bool) {
+        if crowded {
+            self.notice.fetch_or(CROWDED, Ordering::Relaxed);
+        } else if self.is_crowded() {
+            self.notice.fetch_and(!CROWDED, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {
         // Acquire: pairs with the Release in `advance`.
-        match self.phase.load(Ordering::Acquire) {
+        match self.notice.load(Ordering::Acquire) & !CROWDED {
             0 => Phase::Running,
             1 => Phase::Stopping,
             2 => Phase::Forced,
@@ -85,7 +114,19 @@ impl Stop {
 
     /// Moves to a later phase. False: it is there already.
     pub(crate) fn advance(&self, to: Phase) -> bool {
-        self.phase.fetch_max(to as u8, Ordering::AcqRel) < to as u8
+        let mut now = self.notice.load(Ordering::Relaxed);
+        while now & !CROWDED < to as u8 {
+            let next = now & CROWDED | to as u8;
+            // Release: pairs with the Acquire in `phase`.
+            match self
+                .notice
+                .compare_exchange(now, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(changed) => now = changed,
+            }
+        }
+        false
     }
 
     /// A worker has nothing to do.

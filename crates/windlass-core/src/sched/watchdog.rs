@@ -127,10 +127,10 @@ pub(crate) fn start(
 fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let threshold = threshold.map(nanos);
-    let mut seen = vec![Seen::default(); pool.remotes.len()];
+    let mut seen = vec![Seen::default(); pool.crew.seats()];
     let mut quiet = STRANDED_NS;
     loop {
-        let sleepers = pool.idle.counts().unparked < pool.remotes.len();
+        let sleepers = pool.idle.counts().unparked < pool.workers();
         // With everybody awake there is nobody to tell, and only stalls are looked for.
         let busy_period = if sleepers {
             STRANDED_NS
@@ -144,7 +144,7 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         }
         let now = clock::now();
         let mut active = false;
-        for (index, seen) in seen.iter_mut().enumerate() {
+        for (index, seen) in seen.iter_mut().enumerate().take(pool.crew.known()) {
             active |= look(pool, index, now, seen, threshold, hook.as_ref());
         }
         quiet = if active {
@@ -170,7 +170,7 @@ fn look(
     threshold: Option<u64>,
     hook: Option<&StallHook>,
 ) -> bool {
-    let remote = &pool.remotes[index];
+    let remote = pool.crew.remote(index);
     let polls = remote.pulse.polls();
     if polls != seen.polls || !remote.pulse.is_busy() {
         let moved = polls != seen.polls;
@@ -209,14 +209,14 @@ fn look(
 /// awake, they may be busy for ever with their own; then it moves to the injector, where everybody
 /// looks at an interval.
 fn rescue(pool: &Pool, index: usize) {
-    let workers = pool.remotes.len();
+    let workers = pool.workers();
     if workers == 1 || !pool.config.stealing {
         return;
     }
     if pool.idle.counts().unparked < workers {
         return pool.announce();
     }
-    let victim = &pool.remotes[index];
+    let victim = pool.crew.remote(index);
     let own = Ring::new();
     let mut batch = Batch::default();
     if let Some((last, _)) = victim.ring.steal_into(&own) {
@@ -239,7 +239,7 @@ fn rescue(pool: &Pool, index: usize) {
 }
 
 fn report(pool: &Pool, worker: usize, stuck: u64, queued_behind: usize, hook: Option<&StallHook>) {
-    let beat = pool.remotes[worker].pulse.read();
+    let beat = pool.crew.remote(worker).pulse.read();
     let at = clock::now();
     pool.watchdog.note_slow(Event {
         kind: EventKind::SlowPoll,

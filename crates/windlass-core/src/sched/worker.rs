@@ -13,8 +13,10 @@
 //! - *Measuring every poll*: two clock reads cost more than the poll. Time is read once per check.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 
 use crate::observe::EventKind;
+use crate::queue::Batch;
 use crate::sched::pool::{EventHook, Pool, Remote};
 use crate::sched::stop::Phase;
 use crate::sync::atomic::Ordering;
@@ -22,9 +24,8 @@ use crate::sync::{Arc, XorShift, clock, hint, thread};
 use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId, contain};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
-    INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_MAX_NS, LONE_NOTIFY_MIN_NS, LONE_NOTIFY_STRIDE,
-    POLLS_PER_STAMP, POLLS_PER_TICK, RING_CAPACITY, SLOT_POLLS, SPIN_GREEDY_SEARCHES, SPIN_PAUSES,
-    SPIN_PROBE_ONE_IN, TARGET_LATENCY_NS, TIME_ONE_IN, WORTH_A_WAKE_NS, YIELD_NS,
+    INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_STRIDE, POLLS_PER_STAMP, POLLS_PER_TICK, Policy,
+    RING_CAPACITY, SPIN_GREEDY_SEARCHES, SPIN_PAUSES, SPIN_PROBE_ONE_IN, TIME_ONE_IN, YIELD_NS,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -33,6 +34,7 @@ pub(crate) struct Worker {
     /// The other half, at hand without a look into the pool's array.
     remote: Arc<Remote>,
     pub(crate) index: usize,
+    policy: Policy,
     shard: Shard,
     rng: RefCell<XorShift>,
     searching: Cell<bool>,
@@ -49,6 +51,19 @@ pub(crate) struct Worker {
     lone: LoneGate,
     spinning: Spinning,
     narration: Option<Narration>,
+    pinned: Pinned,
+}
+
+/// Tasks that have begun here and go on nowhere else. Others leave them in the `Remote`'s inbox.
+#[derive(Default)]
+struct Pinned {
+    ready: RefCell<VecDeque<Entry>>,
+    /// Whether `ready` has something, at hand for every look.
+    any: Cell<bool>,
+    /// Whose turn it is when there are both these and others.
+    turn: Cell<bool>,
+    /// Tasks that have begun and not ended.
+    alive: Cell<usize>,
 }
 
 /// Telling somebody what is recorded.
@@ -128,11 +143,13 @@ impl Spinning {
 impl Worker {
     pub(crate) fn new(pool: Arc<Pool>, index: usize, on_events: Option<EventHook>) -> Worker {
         let seed = pool.config.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let remote = pool.remotes[index].clone();
+        let remote = pool.crew.remote(index).clone();
         let shard = remote.registry.owner();
-        let interval = interval_for(INITIAL_POLL_NS);
+        let policy = pool.config.policy;
+        let interval = interval_for(&policy, INITIAL_POLL_NS);
         Worker {
             remote,
+            policy,
             shard,
             rng: RefCell::new(XorShift::new(seed)),
             searching: Cell::new(false),
@@ -162,6 +179,7 @@ impl Worker {
                 hook,
                 told: Cell::new(0),
             }),
+            pinned: Pinned::default(),
             index,
             pool,
         }
@@ -175,9 +193,9 @@ impl Worker {
     /// Runs tasks until the pool exits.
     pub(crate) fn run(&self) {
         self.remote().pulse.set_busy(true);
+        self.pool.watchdog.worker_awake();
         loop {
-            if self.pool.stop.is_stopping() && !self.stopping() {
-                self.leave();
+            if self.pool.stop.has_notice() && !self.heed() {
                 self.narrate();
                 return;
             }
@@ -192,6 +210,41 @@ impl Worker {
                 None if self.narrate() => {}
                 None => self.park(),
             }
+        }
+    }
+
+    /// The pool stops, or has too many workers. False: this one leaves.
+    #[cold]
+    fn heed(&self) -> bool {
+        if self.pool.stop.is_stopping() {
+            let stays = self.stopping();
+            if !stays {
+                self.leave();
+            }
+            return stays;
+        }
+        let leaves = self.pinned.alive.get() == 0 && self.pool.crew.may_leave(&self.pool);
+        if leaves {
+            self.retire();
+        }
+        !leaves
+    }
+
+    /// Leaves a pool that goes on. What is queued here goes where everybody looks.
+    fn retire(&self) {
+        let mut batch = Batch::default();
+        while let Some(entry) = self.take_shared() {
+            // SAFETY: rule 1: we own the entry and give it to the batch.
+            unsafe { batch.push(entry.into_raw()) };
+        }
+        if !batch.is_empty() {
+            self.pool.inject_batch(batch);
+        }
+        self.remote().pulse.set_busy(false);
+        self.pool.idle.leave(self.searching.replace(false));
+        self.pool.stop.drained(self.index);
+        if self.pool.has_work(self.index) {
+            self.pool.announce();
         }
     }
 
@@ -218,6 +271,7 @@ impl Worker {
     fn find(&self) -> Option<Entry> {
         self.take_due()
             .or_else(|| self.take_local())
+            .or_else(|| self.take_left_for_us())
             .or_else(|| self.take_injected())
             .or_else(|| self.search())
     }
@@ -313,6 +367,7 @@ impl Worker {
             return None;
         }
         self.pace.since_injector.set(0);
+        self.empty_inbox();
         self.pool.poll_driver(now);
         // One, not a batch: local work is there too, and a batch would only push that out, to the
         // other workers and their caches.
@@ -331,7 +386,7 @@ impl Worker {
         let sample = elapsed / polls.max(1) as u64;
         let mean = (self.pace.poll_ns.get() * (EWMA_DIVISOR - 1) + sample) / EWMA_DIVISOR;
         self.pace.poll_ns.set(mean);
-        self.pace.interval.set(interval_for(mean));
+        self.pace.interval.set(interval_for(&self.policy, mean));
         self.remote()
             .interval
             .store(self.pace.interval.get(), Ordering::Relaxed);
@@ -360,11 +415,82 @@ impl Worker {
         self.pace.batch_began.set(now);
     }
 
-    /// The slot, three times in a row at most, then the ring.
+    /// What is queued here: what any worker may run, and in turn with it what only this one may.
     #[inline]
     fn take_local(&self) -> Option<Entry> {
+        if self.pinned.any.get() {
+            self.take_pinned_in_turn()
+        } else {
+            self.take_shared()
+        }
+    }
+
+    #[inline(never)]
+    fn take_pinned_in_turn(&self) -> Option<Entry> {
+        let turn = self.pinned.turn.get();
+        self.pinned.turn.set(!turn);
+        if turn {
+            self.take_pinned().or_else(|| self.take_shared())
+        } else {
+            self.take_shared().or_else(|| self.take_pinned())
+        }
+    }
+
+    fn take_pinned(&self) -> Option<Entry> {
+        let mut ready = self.pinned.ready.borrow_mut();
+        let entry = ready.pop_front();
+        self.pinned.any.set(!ready.is_empty());
+        entry
+    }
+
+    /// Takes in what others have left for this worker alone.
+    #[inline]
+    fn empty_inbox(&self) {
+        if !self.remote().inbox.is_empty() {
+            self.empty_inbox_slowly();
+        }
+    }
+
+    #[cold]
+    fn empty_inbox_slowly(&self) {
+        let home = std::ptr::from_ref(&*self.pool).cast();
+        self.remote().inbox.take(usize::MAX, |item| {
+            // SAFETY: rule 4: the entry has left the queue and is ours.
+            unsafe { item.as_ref() }.set_home(home);
+            // SAFETY: rule 1: the queue owned the entry and has handed it over.
+            self.push_pinned(unsafe { Entry::from_raw(item) });
+        });
+    }
+
+    /// Queues a task that is pinned to this worker.
+    fn push_pinned(&self, entry: Entry) {
+        let mut ready = self.pinned.ready.borrow_mut();
+        if entry.header().state().class() == Class::High {
+            ready.push_front(entry);
+        } else {
+            ready.push_back(entry);
+        }
+        self.pinned.any.set(true);
+    }
+
+    /// One more task has begun that stays here.
+    pub(crate) fn pinned_one(&self) -> usize {
+        self.pinned.alive.set(self.pinned.alive.get() + 1);
+        self.remote().counters.pinned.add(1);
+        self.index
+    }
+
+    /// One of them has ended.
+    pub(crate) fn unpinned_one(&self) {
+        self.pinned.alive.set(self.pinned.alive.get() - 1);
+        self.remote().counters.pinned.add(1u64.wrapping_neg());
+    }
+
+    /// The slot, three times in a row at most, then the ring.
+    #[inline]
+    fn take_shared(&self) -> Option<Entry> {
         let remote = self.remote();
-        if self.slot_run.get() < SLOT_POLLS {
+        if self.slot_run.get() < self.policy.slot_polls {
             if let Some(item) = remote.slot.take() {
                 return Some(self.picked_from_slot(item));
             }
@@ -391,13 +517,24 @@ impl Worker {
         Some(unsafe { Entry::from_raw(item) })
     }
 
+    /// From the inbox: what others have woken that only this worker may run.
+    #[inline]
+    fn take_left_for_us(&self) -> Option<Entry> {
+        self.empty_inbox();
+        if self.pinned.any.get() {
+            self.take_pinned()
+        } else {
+            None
+        }
+    }
+
     /// A batch from the injector: this worker's fair share.
     #[inline]
     fn take_injected(&self) -> Option<Entry> {
         if self.pool.injector.is_empty() {
             return None;
         }
-        let share = self.pool.injector.len() / self.pool.remotes.len();
+        let share = self.pool.injector.len() / self.pool.workers().max(1);
         let usual = share.clamp(BATCH_MIN, BATCH_USUAL);
         self.take_from_injector(if share > BATCH_MAX { BATCH_MAX } else { usual })
     }
@@ -454,7 +591,8 @@ impl Worker {
         loop {
             let last = round >= rounds || (called && round == 0);
             let found = self
-                .steal(last)
+                .take_left_for_us()
+                .or_else(|| self.steal(last))
                 .or_else(|| self.take_injected())
                 .or_else(|| self.take_leftovers());
             if found.is_some() {
@@ -503,12 +641,12 @@ impl Worker {
         let local = remote.ring.len() + usize::from(!remote.slot.is_empty());
         let queued = local + self.pool.injector.len();
         // Nothing here: then it is in a class queue, or behind another worker.
-        queued == 0 || queued as u64 * self.pace.poll_ns.get() >= WORTH_A_WAKE_NS
+        queued == 0 || queued as u64 * self.pace.poll_ns.get() >= self.policy.worth_a_wake_ns
     }
 
     /// Half of a victim's ring; on the last pass the slots too.
     fn steal(&self, last: bool) -> Option<Entry> {
-        let workers = self.pool.remotes.len();
+        let workers = self.pool.crew.known();
         if !self.pool.config.stealing || workers == 1 {
             return None;
         }
@@ -535,7 +673,7 @@ impl Worker {
     }
 
     fn steal_from_ring(&self, victim: usize) -> Option<Entry> {
-        let victim = &self.pool.remotes[victim];
+        let victim = self.pool.crew.remote(victim);
         if victim.ring.is_empty() {
             return None;
         }
@@ -547,7 +685,7 @@ impl Worker {
     }
 
     fn steal_from_slot(&self, victim: usize) -> Option<Entry> {
-        let victim = &self.pool.remotes[victim];
+        let victim = self.pool.crew.remote(victim);
         if victim.slot.is_empty() {
             return None;
         }
@@ -596,8 +734,7 @@ impl Worker {
         if spawned & self.sample_mask.get() == 0 {
             self.record_frequent(EventKind::Spawn, entry.header().id().get());
         }
-        let class = entry.header().state().class();
-        if class != Class::Normal {
+        if !entry.header().state().is_ordinary() {
             return self.pool.inject(entry);
         }
         match remote.slot.put(entry.into_raw()) {
@@ -621,8 +758,8 @@ impl Worker {
         if woken & self.sample_mask.get() == 0 {
             self.record_frequent(EventKind::Wake, entry.header().id().get());
         }
-        if entry.header().state().class() != Class::Normal {
-            return self.pool.inject(entry);
+        if !entry.header().state().is_ordinary() {
+            return self.push_unusual(entry);
         }
         if let Some(displaced) = remote.slot.put(entry.into_raw()) {
             // SAFETY: rule 1: the slot owned the entry and has handed it over.
@@ -636,12 +773,22 @@ impl Worker {
     /// Queues a task at the ring's tail.
     #[inline]
     fn push_tail(&self, entry: Entry) {
-        if entry.header().state().class() != Class::Normal {
-            return self.pool.inject(entry);
+        if !entry.header().state().is_ordinary() {
+            return self.push_unusual(entry);
         }
         if let Err(item) = self.remote().ring.push(entry.into_raw()) {
             // SAFETY: rule 1: the ring did not take the entry.
             self.overflow(unsafe { Entry::from_raw(item) });
+        }
+    }
+
+    /// Queues a task that is of another class than normal, or pinned.
+    #[inline(never)]
+    fn push_unusual(&self, entry: Entry) {
+        if entry.header().state().pinned_to() == Some(self.index) {
+            self.push_pinned(entry);
+        } else {
+            self.pool.inject(entry);
         }
     }
 
@@ -679,7 +826,7 @@ impl Worker {
         if !self.pool.idle.worth_announcing() {
             return;
         }
-        if self.pace.poll_ns.get() >= WORTH_A_WAKE_NS {
+        if self.pace.poll_ns.get() >= self.policy.worth_a_wake_ns {
             return self.pool.announce();
         }
         let skip = self.lone.skip.get();
@@ -700,7 +847,9 @@ impl Worker {
             self.lone.skip.set(LONE_NOTIFY_STRIDE);
             return;
         }
-        let step = (self.lone.step.get() * 2).clamp(LONE_NOTIFY_MIN_NS, LONE_NOTIFY_MAX_NS);
+        let policy = &self.policy;
+        let step =
+            (self.lone.step.get() * 2).clamp(policy.lone_notify_min_ns, policy.lone_notify_max_ns);
         self.lone.step.set(step);
         self.lone.until.set(now + step);
         self.announce();
@@ -717,7 +866,8 @@ impl Worker {
             .idle
             .publish(self.index, self.searching.replace(false));
         let phase = self.pool.stop.phase();
-        if self.pool.has_work(self.index) || phase != self.phase.get() {
+        let has_work = !remote.inbox.is_empty() || self.pool.has_work(self.index);
+        if has_work || phase != self.phase.get() {
             if !self.pool.idle.withdraw(self.index) {
                 // Claimed meanwhile: the token is on its way.
                 remote.parker.park();
@@ -779,6 +929,7 @@ impl Worker {
     /// Whatever is in a queue of this worker or of the pool.
     pub(crate) fn take_any(&self) -> Option<Entry> {
         self.take_local()
+            .or_else(|| self.take_left_for_us())
             .or_else(|| self.take_injected())
             .or_else(|| self.take_leftovers())
     }
@@ -831,14 +982,14 @@ impl std::fmt::Debug for Worker {
     }
 }
 
-fn interval_for(poll_ns: u64) -> u32 {
-    let interval = TARGET_LATENCY_NS / poll_ns.max(1);
+fn interval_for(policy: &Policy, poll_ns: u64) -> u32 {
+    let interval = policy.target_latency_ns / poll_ns.max(1);
     interval.clamp(INTERVAL_MIN as u64, INTERVAL_MAX as u64) as u32
 }
 
 #[cfg(all(test, not(any(windlass_loom, windlass_shuttle))))]
 mod tests {
-    use super::interval_for;
+    use super::{Policy, interval_for};
 
     #[test]
     fn the_injector_interval_follows_the_poll_time() {
@@ -851,7 +1002,11 @@ mod tests {
             (0, 255),
         ];
         for (poll_ns, interval) in cases {
-            assert_eq!(interval_for(poll_ns), interval, "{poll_ns} ns a poll");
+            assert_eq!(
+                interval_for(&Policy::THROUGHPUT, poll_ns),
+                interval,
+                "{poll_ns} ns a poll"
+            );
         }
     }
 }

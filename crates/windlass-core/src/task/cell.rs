@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::AtomicPtr;
 use crate::task::entry::Entry;
-use crate::task::error::{JoinError, contain, drop_payload};
-use crate::task::header::{Header, Reason, Resumed, Vtable};
+use crate::task::error::{JoinError, Unwound, contain, drop_payload};
+use crate::task::header::{Ending, Header, Reason, Resumed, Vtable};
 use crate::task::join_waker::JoinWaker;
 use crate::task::meta::{Meta, TaskId};
 use crate::task::state::{Home, State};
@@ -28,6 +28,13 @@ pub trait Body {
 
     /// Goes on until the next suspension or the end.
     fn resume(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output>;
+
+    /// How it ends when it is cancelled now. One that unwinds is resumed and raises [`Unwound`]
+    /// (`resume_unwind`) where it stands; a body that is dropped all the same leaks what it cannot
+    /// drop.
+    fn ending(&self) -> Ending {
+        Ending::Drop
+    }
 }
 
 /// A future as a body.
@@ -120,6 +127,7 @@ impl<B: Body> Typed<B> {
         layout: Layout::new::<Cell<B>>(),
         resume: resume::<B>,
         cancel: cancel::<B>,
+        ending: ending::<B>,
         drop_output: drop_output::<B>,
         take_output: take_output::<B>,
     };
@@ -146,11 +154,16 @@ unsafe fn resume<B: Body>(header: NonNull<Header>) -> Resumed {
         Err(payload) => Err(payload),
     };
     // SAFETY: rule 2.
-    if unsafe { finish::<B>(cell, output) } {
-        Resumed::Ready
-    } else {
-        Resumed::Panicked
-    }
+    unsafe { finish::<B>(cell, output) }
+}
+
+/// # Safety
+/// Rules 1 and 2, as for `resume`.
+unsafe fn ending<B: Body>(header: NonNull<Header>) -> Ending {
+    // SAFETY: as in `resume`.
+    let stage = unsafe { &header.cast::<Cell<B>>().as_ref().stage };
+    // SAFETY: rule 2: the stage holds the body, and the owner of the entry looks at it.
+    stage.with(|stage| unsafe { &(*stage).body }.ending())
 }
 
 /// # Safety
@@ -170,7 +183,7 @@ unsafe fn cancel<B: Body>(header: NonNull<Header>, reason: Reason) {
     unsafe { write_output(cell, Err(error)) };
 }
 
-/// Replaces the body by its output; a panic of the body's drop becomes the output. True: no panic.
+/// Replaces the body by its output; a panic of the body's drop becomes the output.
 ///
 /// # Safety
 /// Rule 2: the stage holds the body.
@@ -178,27 +191,29 @@ unsafe fn cancel<B: Body>(header: NonNull<Header>, reason: Reason) {
 unsafe fn finish<B: Body>(
     cell: NonNull<Cell<B>>,
     output: Result<B::Output, Box<dyn Any + Send>>,
-) -> bool {
+) -> Resumed {
     // SAFETY: rule 2.
     let dropped = unsafe { drop_body(cell) };
     // SAFETY: rule 1.
     let header = unsafe { &cell.as_ref().header };
-    let output = match (output, dropped) {
-        (Ok(output), Ok(())) => Ok(output),
+    let (output, resumed) = match (output, dropped) {
+        (Ok(output), Ok(())) => (Ok(output), Resumed::Ready),
+        (Err(payload), Ok(())) if payload.is::<Unwound>() => {
+            (Err(JoinError::cancelled(header)), Resumed::Cancelled)
+        }
         (Err(payload), dropped) => {
             // The first panic is the one that is told.
             dropped.err().into_iter().for_each(drop_payload);
-            Err(JoinError::panicked(header, payload))
+            (Err(JoinError::panicked(header, payload)), Resumed::Panicked)
         }
         (Ok(output), Err(payload)) => {
             contain(|| drop(output));
-            Err(JoinError::panicked(header, payload))
+            (Err(JoinError::panicked(header, payload)), Resumed::Panicked)
         }
     };
-    let fine = output.is_ok();
     // SAFETY: rule 2: the body is gone.
     unsafe { write_output(cell, output) };
-    fine
+    resumed
 }
 
 /// Drops the body in place, because it is pinned; gives the payload of a panic.

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::context;
 use crate::task::error::contain;
-use crate::task::header::{self, Header, Reason, Resumed};
+use crate::task::header::{self, Ending, Header, Reason, Resumed};
 use crate::task::registry;
 use crate::task::state::{Completion, Park, Start};
 
@@ -94,7 +94,7 @@ impl Entry {
     #[inline]
     pub fn run(self, scheduler: &impl Scheduler) -> Ran {
         let header = self.header();
-        if header.state.start() == Start::Cancel {
+        if header.state.start() == Start::Cancel && !self.unwinds() {
             return self.cancel(scheduler);
         }
         let turn = context::begin_turn(self.0);
@@ -102,8 +102,8 @@ impl Entry {
         let resumed = unsafe { (header.vtable.resume)(self.0) };
         let woke_itself = turn.end();
         if resumed != Resumed::Pending {
-            if resumed == Resumed::Panicked {
-                scheduler.ended_early(header, true);
+            if resumed != Resumed::Ready {
+                scheduler.ended_early(header, resumed == Resumed::Panicked);
             }
             self.complete();
             return Ran::Complete;
@@ -127,8 +127,17 @@ impl Entry {
         match header.state.park() {
             Park::Idle => Ran::Idle,
             Park::Requeue => Ran::Again(self),
+            // It sees that at its next turn.
+            Park::Cancel if self.unwinds() => Ran::Again(self),
             Park::Cancel => self.cancel(scheduler),
         }
+    }
+
+    /// Whether the body wants to see by itself that it is cancelled.
+    #[cold]
+    fn unwinds(&self) -> bool {
+        // SAFETY: rules 1 and 2: we own the entry and the body is still there.
+        unsafe { (self.header().vtable.ending)(self.0) == Ending::Unwind }
     }
 
     /// Drops the body of a cancelled task; its join handle resolves after that.

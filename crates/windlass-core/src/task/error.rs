@@ -35,6 +35,11 @@ pub enum JoinErrorKind {
     Panicked,
 }
 
+/// The payload with which a cancelled body unwinds. It is no panic: no hook is called, and the task
+/// counts as cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unwound;
+
 /// A panic payload: dropped under `catch_unwind`, because its destructor is user code.
 struct Payload(ManuallyDrop<Box<dyn Any + Send>>);
 

@@ -41,6 +41,8 @@ pub(crate) struct Vtable {
     pub(crate) resume: unsafe fn(NonNull<Header>) -> Resumed,
     /// Drops the body and leaves the given reason as the output. Rule 2.
     pub(crate) cancel: unsafe fn(NonNull<Header>, Reason),
+    /// How the body ends early. Rule 2.
+    pub(crate) ending: unsafe fn(NonNull<Header>) -> Ending,
     /// Drops the output. Rule 2.
     pub(crate) drop_output: unsafe fn(NonNull<Header>),
     /// Moves the output to the given `Option<Result<T, JoinError>>`. Rule 2.
@@ -53,6 +55,17 @@ pub(crate) enum Resumed {
     Pending,
     Ready,
     Panicked,
+    /// The body unwound because it was cancelled.
+    Cancelled,
+}
+
+/// How a body ends that is cancelled where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It is dropped.
+    Drop,
+    /// It is resumed, sees for itself that it is cancelled, and unwinds.
+    Unwind,
 }
 
 /// Why a body was dropped before its end.

@@ -30,7 +30,8 @@ impl TaskId {
         TaskId(NonZeroU64::new(address as u64).unwrap_or(NonZeroU64::MIN))
     }
 
-    pub(crate) fn from_number(number: u64) -> Option<TaskId> {
+    /// The id whose number this is; see [`get`](TaskId::get).
+    pub fn from_number(number: u64) -> Option<TaskId> {
         NonZeroU64::new(number).map(TaskId)
     }
 

@@ -26,7 +26,9 @@
 //!    moved the task to HELD and not yet queued it: the pool waits for that task.
 //! 7. **References.** The block is freed by whoever gives up the last one. That runs no user code:
 //!    body, output and join waker are gone by then.
-//! 8. **Thread.** Bodies and outputs of local tasks are touched on their home thread only.
+//! 8. **Thread.** Bodies and outputs of local tasks are touched on their home thread only. The body of
+//!    a task that is PINNED is touched by the thread it is pinned to, and its entry waits in queues
+//!    that only this thread takes from.
 
 mod block;
 mod budget;
@@ -48,13 +50,13 @@ pub use budget::{Budget, Spent, spend};
 pub(crate) use cell::allocate;
 pub use cell::{Body, Closure, FutureBody};
 pub use entry::{Entry, Ran, Scheduler};
-pub use error::{JoinError, JoinErrorKind, contain};
-pub use header::{Header, TaskRef};
+pub use error::{JoinError, JoinErrorKind, Unwound, contain};
+pub use header::{Ending, Header, TaskRef};
 pub use job::Job;
 pub use join::{AbortHandle, JoinHandle};
 pub use meta::{Meta, Name, TaskId};
 pub use registry::{Registry, Shard};
-pub use shield::{Shield, shield};
+pub use shield::{Guard as ShieldGuard, Shield, raise_shield, shield};
 
 /// Runtime priority of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]

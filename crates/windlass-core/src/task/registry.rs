@@ -60,15 +60,16 @@ impl Registry {
         })
     }
 
-    /// The owner's side; one per shard.
+    /// The owner's side; one per shard at a time. A later owner goes on with the same tables.
     pub fn owner(self: &Arc<Registry>) -> Shard {
+        let chunks = self.chunks.lock().clone();
         Shard {
             registry: self.clone(),
-            chunks: RefCell::new(Vec::new()),
             chunk: Cell::new(0),
             position: Cell::new(0),
-            capacity: Cell::new(0),
+            capacity: Cell::new(chunks.iter().map(|chunk| chunk.len()).sum()),
             found: Cell::new(0),
+            chunks: RefCell::new(chunks),
         }
     }
 

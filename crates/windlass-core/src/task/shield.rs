@@ -41,9 +41,22 @@ enum Raised {
     Over,
 }
 
-/// Lowers the shield on the task where it was taken, also when the section is dropped half-way.
+/// A shield that is up on a task, until this is dropped.
 #[derive(Debug)]
-struct Guard(TaskRef);
+#[must_use = "the shield is lowered when this is dropped"]
+pub struct Guard(TaskRef);
+
+/// Raises a shield on the running task, for code that is no future; none outside of a task.
+///
+/// # Panics
+/// Inside 255 nested shields of the same task.
+pub fn raise_shield() -> Option<Guard> {
+    let task = context::current_task()?;
+    if let Err(ShieldOverflow) = task.header().state.raise_shield() {
+        panic!("255 shields are nested already; flatten the shielded sections");
+    }
+    Some(Guard(task))
+}
 
 impl Drop for Guard {
     fn drop(&mut self) {
@@ -63,15 +76,7 @@ impl<F: Future> Future for Shield<F> {
             (&mut this.raised, Pin::new_unchecked(&mut this.future))
         };
         if matches!(raised, Raised::NotYet) {
-            *raised = match context::current_task() {
-                None => Raised::Over,
-                Some(task) => {
-                    if let Err(ShieldOverflow) = task.header().state.raise_shield() {
-                        panic!("255 shields are nested already; flatten the shielded sections");
-                    }
-                    Raised::On(Guard(task))
-                }
-            };
+            *raised = raise_shield().map_or(Raised::Over, Raised::On);
         }
         let polled = future.poll(cx);
         if polled.is_ready() {

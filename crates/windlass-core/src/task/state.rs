@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  63          40 39        32 31      16 15                            0
-//! | references   | shields    | reserved | flags                         |
+//! | references   | shields    | pinned to | flags                        |
 //! ```
 //!
 //! | flag | meaning |
@@ -16,6 +16,7 @@
 //! | LOCAL | the task belongs to a local set, not to a pool (constant) |
 //! | DETACHED_HOME | the task runs on a blocking thread: a wake has nowhere to go (constant) |
 //! | CLASS | two bits, the priority class (constant) |
+//! | PINNED | the body has begun on the thread whose index stands beside it, and goes on nowhere else |
 //!
 //! The four lifecycles, and what each may be combined with:
 //!
@@ -50,6 +51,9 @@ const LOCAL: u64 = 1 << 6;
 const DETACHED_HOME: u64 = 1 << 7;
 const CLASS_SHIFT: u32 = 8;
 const CLASS_MASK: u64 = 0b11 << CLASS_SHIFT;
+const PINNED: u64 = 1 << 10;
+const PIN_SHIFT: u32 = 16;
+const PIN_MASK: u64 = 0xFFFF << PIN_SHIFT;
 const SHIELD_ONE: u64 = 1 << 32;
 const SHIELD_MASK: u64 = 0xFF << 32;
 const REF_ONE: u64 = 1 << 40;
@@ -388,6 +392,14 @@ impl State {
         })
     }
 
+    /// The holder is about to begin a body that must stay on its thread from then on.
+    pub fn pin(&self, thread: u16) {
+        // Relaxed: whoever queues the task has moved it to HELD after the holder gave it back, and
+        // that exchange shows the bits.
+        self.0
+            .fetch_or(PINNED | (u64::from(thread) << PIN_SHIFT), Ordering::Relaxed);
+    }
+
     /// One more reference.
     #[inline]
     pub fn retain(&self) {
@@ -480,6 +492,18 @@ impl Snapshot {
             LOCAL => Home::Local,
             _ => Home::Blocking,
         }
+    }
+
+    /// The index of the thread that the body stays on.
+    #[inline]
+    pub fn pinned_to(self) -> Option<usize> {
+        (self.0 & PINNED != 0).then_some(((self.0 & PIN_MASK) >> PIN_SHIFT) as usize)
+    }
+
+    /// Normal class and not pinned: any worker may run it in any order.
+    #[inline]
+    pub fn is_ordinary(self) -> bool {
+        self.0 & (CLASS_MASK | PINNED) == 0
     }
 
     /// The priority class.

@@ -35,6 +35,15 @@ impl Pool {
         }
     }
 
+    /// What `Pool::leave_for` does.
+    fn leave_for(&self, worker: usize) {
+        // SAFETY: the node is new and ours to queue.
+        assert!(unsafe { self.injector.push(node::make(1)) }.is_ok());
+        if self.idle.call(worker) {
+            let _ = self.parkers[worker].unpark();
+        }
+    }
+
     fn take(&self) -> bool {
         let taken = self
             .injector
@@ -80,6 +89,25 @@ fn idle_a_push_reaches_the_worker_that_goes_to_sleep() {
         pusher.join().unwrap();
         assert_eq!(pool.taken.load(Ordering::Relaxed), 1);
         assert_eq!(pool.idle.counts().unparked, 1);
+    });
+}
+
+/// A task that only one worker may take reaches it, although another one searches all the time.
+#[test]
+fn idle_a_call_reaches_the_worker_it_is_for() {
+    loom::model(|| {
+        let pool = Pool::new(2);
+        assert!(pool.idle.try_search(), "the other worker");
+        let other = pool.clone();
+        let caller = loom::thread::spawn(move || other.leave_for(1));
+        let mut searching = false;
+        while !pool.take() {
+            pool.park(1, searching);
+            searching = true;
+        }
+        caller.join().unwrap();
+        assert_eq!(pool.taken.load(Ordering::Relaxed), 1);
+        assert_eq!(pool.idle.counts().unparked, 2);
     });
 }
 

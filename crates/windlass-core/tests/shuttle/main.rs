@@ -6,13 +6,15 @@
 #![allow(clippy::disallowed_types, reason = "tests count with plain atomics")]
 
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
+use windlass_core::context;
 use windlass_core::sched::pool::{Config, Hooks, Pool, Spin};
 use windlass_core::sync::{Mutex, thread};
-use windlass_core::task::{Class, FutureBody, JoinHandle, Options, shield};
+use windlass_core::task::{Body, Class, Ending, FutureBody, JoinHandle, Options, Unwound, shield};
 
 fn check(schedules: usize, f: impl Fn() + Send + Sync + 'static) {
     let f = Arc::new(f);
@@ -29,6 +31,7 @@ fn check_fair(schedules: usize, f: impl Fn() + Send + Sync + 'static) {
 fn start(workers: usize) -> Arc<Pool> {
     let config = Config {
         workers,
+        max_workers: workers,
         spin: Spin {
             tight: 1,
             yields: 2,
@@ -308,6 +311,185 @@ fn shuttle_classes_all_run() {
         for task in tasks {
             windlass_core::block_on(task).expect("it does not fail");
         }
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
+
+/// What a coroutine is to the scheduler: once begun it stays on its worker, and a cancellation it
+/// sees itself, when it is resumed. A switch of stacks would add nothing here.
+struct Rooted<F> {
+    future: F,
+    begun_on: Option<thread::ThreadId>,
+    unwound: Arc<AtomicUsize>,
+}
+
+impl<F: Future + Unpin> Body for Rooted<F> {
+    type Output = F::Output;
+
+    fn resume(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let here = thread::current().id();
+        match self.begun_on {
+            None => {
+                self.begun_on = Some(here);
+                assert!(context::pin(), "on a worker");
+            }
+            Some(there) => assert_eq!(there, here, "it stays where it began"),
+        }
+        let task = context::current_task().expect("in a turn");
+        if task.header().state().cancel_applies() {
+            self.unwound.fetch_add(1, Ordering::Relaxed);
+            context::unpin();
+            std::panic::resume_unwind(Box::new(Unwound));
+        }
+        let polled = Pin::new(&mut self.future).poll(cx);
+        if polled.is_ready() {
+            context::unpin();
+        }
+        polled
+    }
+
+    fn ending(&self) -> Ending {
+        match self.begun_on {
+            None => Ending::Drop,
+            Some(_) => Ending::Unwind,
+        }
+    }
+}
+
+#[test]
+fn shuttle_pinned_tasks_go_on_where_they_began_whoever_wakes_them() {
+    check(3_000, || {
+        let pool = start(2);
+        let signals: Vec<Arc<Signal>> = (0..3).map(|_| Arc::default()).collect();
+        let tasks: Vec<_> = signals
+            .iter()
+            .cloned()
+            .map(|signal| {
+                let future = Box::pin(async move {
+                    yield_now().await;
+                    signal.wait().await;
+                });
+                let body = Rooted {
+                    future,
+                    begun_on: None,
+                    unwound: Arc::default(),
+                };
+                pool.spawn(body, Options::here())
+            })
+            .collect();
+        // One from outside, one from a task of either worker.
+        signals[0].set();
+        let (second, third) = (signals[1].clone(), signals[2].clone());
+        let waker = spawn(&pool, async move {
+            second.set();
+            yield_now().await;
+            third.set();
+        });
+        for task in tasks {
+            windlass_core::block_on(task).expect("it does not fail");
+        }
+        windlass_core::block_on(waker).expect("it does not fail");
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
+
+#[test]
+fn shuttle_a_cancelled_pinned_task_unwinds_once_on_its_worker() {
+    check(3_000, || {
+        let pool = start(2);
+        let (signal, unwound) = (Arc::new(Signal::default()), Arc::new(AtomicUsize::new(0)));
+        let waited = signal.clone();
+        let body = Rooted {
+            future: Box::pin(async move {
+                yield_now().await;
+                waited.wait().await;
+            }),
+            begun_on: None,
+            unwound: unwound.clone(),
+        };
+        let task = pool.spawn(body, Options::here());
+        let abort = task.abort_handle();
+        let aborter = thread::spawn("aborter".into(), 0, move || abort.abort()).expect("thread");
+        signal.set();
+        let result = windlass_core::block_on(task);
+        aborter.join().expect("no panic");
+        assert!(pool.shutdown(None).stuck.is_empty());
+        let unwound = unwound.load(Ordering::Relaxed);
+        match result {
+            Ok(()) => assert_eq!(unwound, 0),
+            // It unwound, or it was dropped before it began.
+            Err(error) => assert!(error.is_cancelled() && unwound <= 1),
+        }
+    });
+}
+
+#[test]
+fn shuttle_a_shutdown_unwinds_pinned_tasks() {
+    check(3_000, || {
+        let pool = start(2);
+        let (begun, unwound) = (Arc::new(Signal::default()), Arc::new(AtomicUsize::new(0)));
+        let told = begun.clone();
+        let body = Rooted {
+            future: Box::pin(async move {
+                told.set();
+                std::future::pending::<()>().await;
+            }),
+            begun_on: None,
+            unwound: unwound.clone(),
+        };
+        let task = pool.spawn(body, Options::here());
+        windlass_core::block_on(begun.wait());
+        assert!(pool.shutdown(None).stuck.is_empty());
+        assert!(
+            windlass_core::block_on(task)
+                .expect_err("ended")
+                .is_cancelled()
+        );
+        assert_eq!(unwound.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn shuttle_workers_that_leave_and_come_lose_no_task() {
+    check(2_000, || {
+        let pool = start(2);
+        let signals: Vec<Arc<Signal>> = (0..4).map(|_| Arc::default()).collect();
+        let tasks: Vec<_> = signals
+            .iter()
+            .cloned()
+            .map(|signal| {
+                spawn(&pool, async move {
+                    yield_now().await;
+                    signal.wait().await;
+                })
+            })
+            .collect();
+        pool.resize(1).expect("fewer");
+        signals.iter().for_each(|signal| signal.set());
+        let late = spawn(&pool, async { yield_now().await });
+        pool.resize(2).expect("as many as before");
+        for task in tasks.into_iter().chain([late]) {
+            windlass_core::block_on(task).expect("it does not fail");
+        }
+        assert!(pool.shutdown(None).stuck.is_empty());
+    });
+}
+
+#[test]
+fn shuttle_a_worker_that_blocks_is_replaced() {
+    check(2_000, || {
+        let pool = start(1);
+        let signal = Arc::new(Signal::default());
+        let waited = signal.clone();
+        // The only worker waits for what only another can do.
+        let blocked = spawn(&pool, async move {
+            windlass_core::context::outside_task(|| {
+                windlass_core::block_thread(std::pin::pin!(waited.wait()));
+            });
+        });
+        let other = spawn(&pool, async move { signal.set() });
+        windlass_core::block_on(blocked).expect("it does not fail");
+        windlass_core::block_on(other).expect("it does not fail");
         assert!(pool.shutdown(None).stuck.is_empty());
     });
 }

@@ -84,9 +84,9 @@ impl Timers {
         }
     }
 
-    /// A worker's own shard.
+    /// A worker's own shard. Those that came later share the one of other threads.
     pub(crate) fn of_worker(&self, worker: usize) -> &Arc<Shard> {
-        &self.shards[worker]
+        self.shards.get(worker).unwrap_or(self.outside())
     }
 
     /// The shard of threads that are no workers.

@@ -95,6 +95,10 @@ impl Gate {
         self.0.1.notify_all();
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        *self.0.0.lock().unwrap()
+    }
+
     /// Blocks the thread. Ends after a while in any case, so that a failed test can end.
     pub(crate) fn wait(&self) {
         let open = self.0.0.lock().unwrap();
@@ -229,7 +233,7 @@ impl Drop for BombInDrop {
 }
 
 /// Panics that tests cause; their reports would drown the real ones.
-const EXPECTED: [&str; 10] = [
+const EXPECTED: [&str; 13] = [
     "on purpose",
     "shields are nested",
     "block_on inside",
@@ -240,6 +244,9 @@ const EXPECTED: [&str; 10] = [
     "no blocking thread could be started",
     "rendezvous()",
     "MAX_PERMITS",
+    "outside of a coroutine",
+    "cannot be resumed",
+    "would block its worker",
 ];
 
 /// Silences the reports of panics that tests cause, and no others.

@@ -1,0 +1,322 @@
+//! The workers of a pool: who is there, who is to come, who is to leave.
+//!
+//! A pool has a fixed number of *seats*, and a worker is a thread on one. As many as are *wanted*
+//! should be able to run tasks. One that blocks its thread says so, and if there are too few left
+//! another takes a seat; when it comes back there is one too many, and whoever first has a moment
+//! leaves: it puts what it has queued into the injector and gives up its seat. A resize changes the
+//! number that is wanted, and the same happens. A worker with pinned tasks does not leave.
+//!
+//! Everything here is behind one lock, which is taken when somebody comes, leaves or blocks. That
+//! there is somebody too many is a bit beside the phase that every worker looks at anyway.
+
+use std::io;
+use std::sync::OnceLock;
+
+use crate::sched::config::Hooks;
+use crate::sched::pool::{Pool, Remote, run_worker};
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, Mutex, thread};
+
+pub(crate) struct Crew {
+    seats: Box<[OnceLock<Arc<Remote>>]>,
+    /// The first so many seats have been taken at some time.
+    known: AtomicUsize,
+    roster: Mutex<Roster>,
+}
+
+#[derive(Default)]
+struct Roster {
+    wanted: usize,
+    /// Workers on a seat.
+    present: usize,
+    /// Those of them that block their thread.
+    blocked: usize,
+    /// Seats below `known` that nobody is on.
+    free: Vec<usize>,
+    threads: Vec<Option<thread::JoinHandle<()>>>,
+    /// Where new threads get theirs from; gone when the pool has ended.
+    hooks: Option<Hooks>,
+    /// Nobody comes any more.
+    closed: bool,
+    /// Times that nobody could take the place of a worker that blocks.
+    not_replaced: u64,
+}
+
+/// The pool cannot have that many workers.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// Without a worker nothing would run.
+    Zero,
+    /// It was built for fewer.
+    TooMany {
+        /// The most there can be.
+        most: usize,
+    },
+    /// It is stopping, or simulated, which has one worker always.
+    Stopping,
+    /// The operating system refused to start a thread; the pool is as large as before.
+    Thread(io::Error),
+}
+
+impl std::fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ResizeError::Zero => f.write_str("a pool needs at least one worker"),
+            ResizeError::TooMany { most } => write!(
+                f,
+                "the pool was built for {most} workers at most; see Builder::max_workers"
+            ),
+            ResizeError::Stopping => {
+                f.write_str("the pool is shutting down, or is a simulation, and has its size")
+            }
+            ResizeError::Thread(error) => write!(
+                f,
+                "a thread could not be started ({error}); the pool is as large as before"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ResizeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ResizeError::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl Crew {
+    pub(crate) fn new(seats: usize, wanted: usize) -> Crew {
+        let roster = Roster {
+            wanted,
+            ..Roster::default()
+        };
+        Crew {
+            seats: (0..seats).map(|_| OnceLock::new()).collect(),
+            known: AtomicUsize::new(0),
+            roster: Mutex::new(roster),
+        }
+    }
+
+    /// The half of a worker that others may touch, for a seat that was taken at some time.
+    #[inline]
+    pub(crate) fn remote(&self, seat: usize) -> &Arc<Remote> {
+        self.seats[seat].get().expect("the seat was taken once")
+    }
+
+    /// Seats that were taken at some time.
+    #[inline]
+    pub(crate) fn known(&self) -> usize {
+        // Acquire: pairs with the Release in `sit`.
+        self.known.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn remotes(&self) -> impl Iterator<Item = &Arc<Remote>> {
+        (0..self.known()).map(|seat| self.remote(seat))
+    }
+
+    /// Seats, taken or not.
+    pub(crate) fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Seats that somebody is on.
+    pub(crate) fn taken(&self) -> Vec<usize> {
+        let roster = self.roster.lock();
+        (0..self.known())
+            .filter(|seat| !roster.free.contains(seat))
+            .collect()
+    }
+
+    /// Times that nobody could take the place of a worker that blocks.
+    pub(crate) fn not_replaced(&self) -> u64 {
+        self.roster.lock().not_replaced
+    }
+
+    /// A worker sits down, without a thread of its own.
+    pub(crate) fn sit(&self) -> usize {
+        let mut roster = self.roster.lock();
+        self.take_seat(&mut roster).expect("there is a seat")
+    }
+
+    fn take_seat(&self, roster: &mut Roster) -> Option<usize> {
+        let seat = match roster.free.pop() {
+            Some(seat) => seat,
+            None => {
+                let next = self.known.load(Ordering::Relaxed);
+                self.seats
+                    .get(next)?
+                    .get_or_init(|| Arc::new(Remote::new()));
+                // Release: pairs with the Acquire in `known`.
+                self.known.store(next + 1, Ordering::Release);
+                next
+            }
+        };
+        roster.present += 1;
+        Some(seat)
+    }
+
+    /// The first workers come.
+    pub(crate) fn start(&self, pool: &Arc<Pool>, hooks: &Hooks) -> io::Result<()> {
+        let mut roster = self.roster.lock();
+        roster.hooks = Some(hooks.clone());
+        while roster.present < roster.wanted {
+            self.start_one(pool, &mut roster)?;
+        }
+        Ok(())
+    }
+
+    /// One more comes, if there is a seat.
+    fn start_one(&self, pool: &Arc<Pool>, roster: &mut Roster) -> io::Result<()> {
+        let no_seat = || io::Error::other("every seat of the pool is taken");
+        let hooks = roster.hooks.clone().ok_or_else(no_seat)?;
+        let seat = self.take_seat(roster).ok_or_else(no_seat)?;
+        // Before the thread runs: from now on it counts as awake, and a shutdown waits for it.
+        pool.stop.sit(seat);
+        pool.idle.join();
+        let (inside, name) = (pool.clone(), format!("{}-{seat}", pool.config.name));
+        let thread = thread::spawn(name, pool.config.stack_size, move || {
+            run_worker(&inside, seat, &hooks);
+            drop(hooks);
+            inside.crew.stand_up(seat);
+        });
+        match thread {
+            Ok(thread) => {
+                if roster.threads.len() <= seat {
+                    roster.threads.resize_with(seat + 1, || None);
+                }
+                // A thread that sat here before has ended, or is about to.
+                roster.threads[seat] = Some(thread);
+                Ok(())
+            }
+            Err(error) => {
+                pool.idle.leave(false);
+                pool.stop.drained(seat);
+                roster.present -= 1;
+                roster.free.push(seat);
+                Err(error)
+            }
+        }
+    }
+
+    /// A thread ends that has left before, or that ends with the pool.
+    fn stand_up(&self, seat: usize) {
+        let mut roster = self.roster.lock();
+        if !roster.closed {
+            roster.free.push(seat);
+        }
+    }
+
+    /// A worker is about to block its thread.
+    pub(crate) fn begin_block(&self, pool: &Arc<Pool>) {
+        let mut roster = self.roster.lock();
+        roster.blocked += 1;
+        if roster.is_short() && !roster.closed && self.start_one(pool, &mut roster).is_err() {
+            roster.not_replaced += 1;
+        }
+    }
+
+    /// It does not any more.
+    pub(crate) fn end_block(&self, pool: &Pool) {
+        let mut roster = self.roster.lock();
+        roster.blocked -= 1;
+        self.ask_to_leave(pool, &roster);
+    }
+
+    /// From now on so many workers are wanted.
+    pub(crate) fn resize(&self, pool: &Arc<Pool>, wanted: usize) -> Result<(), ResizeError> {
+        let mut roster = self.roster.lock();
+        let most = pool.config.max_workers;
+        if wanted == 0 {
+            return Err(ResizeError::Zero);
+        }
+        if wanted > most {
+            return Err(ResizeError::TooMany { most });
+        }
+        if roster.closed || pool.config.simulated || pool.stop.is_stopping() {
+            return Err(ResizeError::Stopping);
+        }
+        let before = std::mem::replace(&mut roster.wanted, wanted);
+        while roster.is_short() {
+            if let Err(error) = self.start_one(pool, &mut roster) {
+                roster.wanted = before;
+                self.ask_to_leave(pool, &roster);
+                return Err(ResizeError::Thread(error));
+            }
+        }
+        self.ask_to_leave(pool, &roster);
+        drop(roster);
+        // Whoever sleeps may be the one to leave.
+        pool.unpark_all();
+        Ok(())
+    }
+
+    /// Sets the bit if there is somebody too many, and wakes one who may then leave.
+    fn ask_to_leave(&self, pool: &Pool, roster: &Roster) {
+        let too_many = roster.is_crowded();
+        pool.stop.set_crowded(too_many);
+        if too_many && let Some(sleeper) = pool.idle.claim() {
+            pool.unpark(sleeper);
+        }
+    }
+
+    /// A worker offers to leave. True: it does, and is not counted any more.
+    pub(crate) fn may_leave(&self, pool: &Pool) -> bool {
+        let mut roster = self.roster.lock();
+        let leaves = roster.is_crowded() && !roster.closed;
+        if leaves {
+            roster.present -= 1;
+        }
+        pool.stop.set_crowded(roster.is_crowded());
+        leaves
+    }
+
+    /// Nobody comes any more; gives the threads to be joined.
+    pub(crate) fn close(&self) -> Vec<Option<thread::JoinHandle<()>>> {
+        let mut roster = self.roster.lock();
+        roster.closed = true;
+        let hooks = roster.hooks.take();
+        let threads = std::mem::take(&mut roster.threads);
+        drop(roster);
+        // User code may go with them.
+        drop(hooks);
+        threads
+    }
+}
+
+impl Roster {
+    fn is_short(&self) -> bool {
+        self.present - self.blocked < self.wanted
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.present - self.blocked > self.wanted
+    }
+}
+
+/// Runs `f`, which may block this thread. If it is a worker's, another takes its place meanwhile;
+/// what is pinned to this one waits.
+pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
+    struct End(Arc<Pool>);
+    impl Drop for End {
+        fn drop(&mut self) {
+            self.0.crew.end_block(&self.0);
+        }
+    }
+    let pool = crate::sched::pool::current().filter(|pool| !pool.config.simulated);
+    let _end = pool.map(|pool| {
+        pool.crew.begin_block(&pool);
+        End(pool)
+    });
+    f()
+}
+
+impl Pool {
+    /// From now on so many workers run tasks. More are there before this returns; those that are too
+    /// many leave when they have a moment, the ones with pinned tasks excepted.
+    pub fn resize(self: &Arc<Pool>, workers: usize) -> Result<(), ResizeError> {
+        self.crew.resize(self, workers)
+    }
+}

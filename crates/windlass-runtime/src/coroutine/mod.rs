@@ -1,0 +1,306 @@
+//! Stackful coroutines: plain blocking-style code that waits without blocking its thread.
+//!
+//! ```
+//! use std::time::Duration;
+//! use windlass_runtime::{Runtime, channel, coroutine, time};
+//!
+//! fn add_up(numbers: channel::mpmc::Receiver<u32>) -> u32 {
+//!     let mut sum = 0;
+//!     // An ordinary loop in an ordinary function; `wait` suspends the coroutine, not the worker.
+//!     while let Ok(number) = coroutine::wait(numbers.recv()) {
+//!         sum += number;
+//!     }
+//!     sum
+//! }
+//!
+//! let runtime = Runtime::new()?;
+//! let _entered = runtime.enter();
+//! let (sender, numbers) = channel::mpmc::buffered(1);
+//! let sum = coroutine::spawn(move || add_up(numbers));
+//! coroutine::spawn(move || {
+//!     for number in 1..=4 {
+//!         coroutine::wait(time::sleep(Duration::from_millis(1)));
+//!         coroutine::wait(sender.send(number)).expect("somebody listens");
+//!     }
+//! });
+//! assert_eq!(coroutine::wait(sum)?, 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//! Any future can be waited for, and a coroutine's handle is the same [`JoinHandle`] as a task's: join
+//! it from a future, from another coroutine or from a plain thread.
+//!
+//! A coroutine can be stolen until it starts; then it stays on its worker, because its stack may hold
+//! what belongs to the thread. When it is cancelled, the wait it is in unwinds (with
+//! [`Cancelled`] as the payload, and no panic hook), and so does each later one: destructors run, on
+//! its own stack. See `docs/coroutines.md` for the rules.
+
+mod body;
+mod by_hand;
+mod check;
+mod foreign;
+mod frame;
+mod leak;
+mod overflow;
+mod parking;
+mod scope;
+mod slab;
+mod stack;
+
+use std::future::Future;
+
+use windlass_core::context;
+use windlass_core::local::{LocalJoinHandle, spawn_local_body};
+use windlass_core::sync::thread;
+use windlass_core::task::{Class, Header, JoinHandle, Options};
+
+use self::body::{CoroutineBody, Machine};
+use self::slab::SizeClass;
+use self::stack::Stack;
+use crate::handle::{Handle, spawn_body};
+
+pub use self::by_hand::{Coroutine, Resumed};
+pub use self::foreign::foreign;
+pub use self::leak::LeakedCoroutine;
+pub use self::overflow::report_overflows;
+pub use self::parking::{CoroutineRef, current, park};
+pub use self::scope::{Scope, ScopeError, ScopedJoinHandle, scope};
+pub use self::slab::StackError;
+pub(crate) use self::slab::stacks_in_use;
+
+/// With this a cancelled coroutine unwinds. Whoever catches it (`catch_unwind`) is told again at the
+/// next suspension point.
+pub use windlass_core::task::Unwound as Cancelled;
+
+/// The usable size of a stack unless told otherwise.
+const DEFAULT_STACK: usize = 64 << 10;
+
+/// Starts a coroutine on the runtime this thread is in, or else on the process-wide default.
+///
+/// It has a stack of 64 KiB; see [`Builder::stack_size`].
+#[track_caller]
+pub fn spawn<T, F>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(f)
+}
+
+/// Starts a coroutine on the local set that is being run on this thread: it may hold what is not
+/// `Send`.
+///
+/// # Panics
+/// Outside of a local set.
+#[track_caller]
+pub fn spawn_local<T, F>(f: F) -> LocalJoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    Builder::new().spawn_local(f)
+}
+
+/// Starts a coroutine that any worker may go on with after each suspension.
+///
+/// # Safety
+/// Over a suspension point nothing on its stack may belong to a thread: no reference to a
+/// thread-local, no `Rc`, no lock guard of the standard library, nothing else that is not `Send`. That
+/// includes what the compiler keeps there: functions that use a thread-local both before and after a
+/// suspension point may see the old thread's.
+#[track_caller]
+pub unsafe fn spawn_migrating<T, F>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: passed on.
+    unsafe { Builder::new().spawn_migrating(f) }
+}
+
+/// Waits for a future: a coroutine is suspended meanwhile, a plain thread sleeps.
+///
+/// In a coroutine that is cancelled this unwinds, before it polls the future and whenever it is
+/// resumed. While the thread is unwinding (in a destructor), it blocks the thread instead.
+///
+/// # Panics
+/// Inside a task that is a future: await it there.
+#[track_caller]
+pub fn wait<F: Future>(future: F) -> F::Output {
+    match frame::current() {
+        Some(frame) => frame.wait(future),
+        None => windlass_core::block_on(future),
+    }
+}
+
+/// Gives everybody else a turn; a plain thread gives its core away.
+pub fn yield_now() {
+    match frame::current() {
+        Some(frame) => frame.yield_now(),
+        None => thread::yield_now(),
+    }
+}
+
+/// True inside a coroutine.
+pub fn is_inside() -> bool {
+    frame::current().is_some()
+}
+
+/// True inside a coroutine that has been cancelled: its next wait unwinds.
+pub fn is_cancelled() -> bool {
+    frame::current().is_some_and(|frame| frame.is_cancelled())
+}
+
+/// Starts coroutines with a name, a class, or a stack of another size.
+///
+/// ```
+/// use windlass_runtime::{Runtime, coroutine};
+///
+/// fn depth(left: u32) -> u32 {
+///     if left == 0 { 0 } else { 1 + depth(left - 1) }
+/// }
+///
+/// let runtime = Runtime::new()?;
+/// let deep = coroutine::Builder::new()
+///     .name("deep")
+///     .stack_size(4 << 20)
+///     .spawn_on(runtime.handle(), || depth(10_000));
+/// assert_eq!(coroutine::wait(deep)?, 10_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until spawn is called"]
+pub struct Builder {
+    options: Options,
+    stack_size: usize,
+}
+
+impl Default for Builder {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// Normal class, no name, 64 KiB of stack.
+    #[track_caller]
+    pub fn new() -> Builder {
+        Builder {
+            options: Options::here(),
+            stack_size: DEFAULT_STACK,
+        }
+    }
+
+    /// A name for dumps, traces and stall reports, and for the message when its stack overflows.
+    pub fn name(mut self, name: impl AsRef<str>) -> Self {
+        self.options.name = Some(name.as_ref().into());
+        self
+    }
+
+    /// The priority class. Once it has started a coroutine is run by its own worker only, in turn
+    /// with everything else there; one of the high class comes first among them.
+    pub fn class(mut self, class: Class) -> Self {
+        self.options.class = class;
+        self
+    }
+
+    /// Usable bytes of its stack, rounded up to a power of two of at least 16 KiB. Only what is
+    /// touched takes memory.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// Starts a coroutine on the runtime this thread is in, or else on the process-wide default.
+    ///
+    /// Its stack is made when it first runs. If there is none, the handle resolves like that of a
+    /// coroutine that panicked with a [`StackError`]; [`try_spawn`](Builder::try_spawn) tells at once.
+    pub fn spawn<T, F>(self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        spawn_body(
+            CoroutineBody::new(self.machine(f), false),
+            self.options.clone(),
+        )
+    }
+
+    /// As `spawn`, on `handle`'s runtime.
+    pub fn spawn_on<T, F>(self, handle: &Handle, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        handle.spawn_body(
+            CoroutineBody::new(self.machine(f), false),
+            self.options.clone(),
+        )
+    }
+
+    /// As `spawn`, but takes the stack now and tells if there is none.
+    pub fn try_spawn<T, F>(self, f: F) -> Result<JoinHandle<T>, StackError>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let size = SizeClass::for_size(self.stack_size)?;
+        let machine = Machine::new(f, size, Some(Stack::take(size)?));
+        Ok(spawn_body(CoroutineBody::new(machine, false), self.options))
+    }
+
+    /// As [`spawn_local`].
+    ///
+    /// # Panics
+    /// Outside of a local set.
+    #[track_caller]
+    pub fn spawn_local<T, F>(self, f: F) -> LocalJoinHandle<T>
+    where
+        F: FnOnce() -> T + 'static,
+        T: 'static,
+    {
+        spawn_local_body(
+            CoroutineBody::new(self.machine(f), false),
+            self.options.clone(),
+        )
+    }
+
+    /// As [`spawn_migrating`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn spawn_migrating<T, F>(self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        spawn_body(
+            CoroutineBody::new(self.machine(f), true),
+            self.options.clone(),
+        )
+    }
+
+    /// A size that is too large comes out when the stack is made.
+    fn machine<T, F: FnOnce() -> T>(&self, f: F) -> Machine<F, T> {
+        match SizeClass::for_size(self.stack_size) {
+            Ok(size) => Machine::new(f, size, None),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A coroutine in words.
+fn describe(task: &Header) -> String {
+    let name = task.meta().name().map_or("(unnamed)", |name| name);
+    format!("{name}, spawned at {}", task.meta().location())
+}
+
+/// A scope, or anything else that waits where it stands, would block the worker here.
+#[track_caller]
+fn refuse_in_future(what: &str) {
+    assert!(
+        is_inside() || !context::in_task(),
+        "{what} inside a task that is a future would block its worker: use it in a coroutine \
+         (coroutine::spawn), or in spawn_blocking"
+    );
+}

@@ -1,0 +1,7 @@
+//! Stackful coroutines: waiting, staying, ending, borrowing, stacks.
+
+mod by_hand;
+mod cancel;
+mod scope;
+mod stacks;
+mod waiting;
