@@ -20,6 +20,10 @@ struct Context {
     /// What a turn's budget begins with.
     allowance: Cell<u8>,
     woke_itself: Cell<bool>,
+    /// The number of a thread that runs the tasks of a station.
+    post: Cell<Option<u16>>,
+    /// Tasks of the station that are pinned to it.
+    pinned: Cell<usize>,
 }
 
 impl Context {
@@ -31,6 +35,8 @@ impl Context {
             budget: Cell::new(0),
             allowance: Cell::new(BUDGET_PER_POLL),
             woke_itself: Cell::new(false),
+            post: Cell::new(None),
+            pinned: Cell::new(0),
         }
     }
 }
@@ -111,22 +117,40 @@ pub fn pin() -> bool {
     let Some(task) = (unsafe { current_header().as_ref() }) else {
         return false;
     };
+    let home = task.state.load().home();
     with_worker(|worker| match worker {
-        Some(worker) if task.state.load().home() == Home::Pool => {
+        Some(worker) if home == Home::Pool && !worker.pool.config.in_order => {
             task.state.pin(worker.pinned_one() as u16);
             true
         }
+        None if home == Home::Station => CONTEXT.with(|c| {
+            let Some(post) = c.post.get() else {
+                return false;
+            };
+            c.pinned.set(c.pinned.get() + 1);
+            task.state.pin(post);
+            true
+        }),
         _ => false,
     })
+}
+
+/// This thread runs the tasks of a station, and no other has its number.
+pub fn set_post(post: u16) {
+    CONTEXT.with(|c| c.post.set(Some(post)));
+}
+
+/// Tasks of the station that are pinned to this thread: it must not end while there are any.
+pub fn pinned_here() -> usize {
+    CONTEXT.with(|c| c.pinned.get())
 }
 
 /// A body that called [`pin`] has ended, on the same thread.
 #[inline(never)]
 pub fn unpin() {
-    with_worker(|worker| {
-        if let Some(worker) = worker {
-            worker.unpinned_one();
-        }
+    with_worker(|worker| match worker {
+        Some(worker) => worker.unpinned_one(),
+        None => CONTEXT.with(|c| c.pinned.set(c.pinned.get().saturating_sub(1))),
     });
 }
 

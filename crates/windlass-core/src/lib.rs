@@ -28,6 +28,8 @@ pub mod local;
 pub mod observe;
 pub mod queue;
 pub mod sched;
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+pub mod station;
 pub mod sync;
 pub mod task;
 pub mod tuning;

@@ -1,4 +1,8 @@
-//! Threads for closures that block: elastic, capped, retired when idle.
+//! Threads for what blocks: elastic, capped, retired when idle.
+//!
+//! They run closures (`spawn_blocking`) and give turns to the tasks of the io dispatcher, which have a
+//! limit of their own: of the threads, so many at most are inside a task's turn. A coroutine that has begun
+//! on one of them goes on there only, so each thread has an inbox, and stays while it is needed.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -8,14 +12,18 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_core::context;
 use windlass_core::sync::{Condvar, Mutex, clock, thread};
-use windlass_core::task::{Job, JoinHandle, Options, TaskRef};
+use windlass_core::task::{Entry, Header, Job, JoinHandle, Options, Ran, Scheduler, TaskRef};
+use windlass_core::tuning::GRACE_NS;
 
 use crate::handle::Handle;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) max_threads: usize,
+    /// Threads that give turns to tasks at the same time.
+    pub(crate) max_turns: usize,
     pub(crate) keep_alive: Duration,
     pub(crate) stack_size: usize,
     pub(crate) name: String,
@@ -25,6 +33,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             max_threads: 512,
+            max_turns: std::thread::available_parallelism().map_or(64, |cores| cores.get().max(64)),
             keep_alive: Duration::from_secs(10),
             stack_size: 0,
             name: "windlass-blocking".into(),
@@ -44,8 +53,12 @@ pub struct BlockingSnapshot {
     pub queued: usize,
     /// Jobs ever submitted.
     pub submitted: u64,
-    /// Jobs that were not run because they waited past their deadline.
+    /// Jobs and tasks that were not run because they waited past their deadline.
     pub expired: u64,
+    /// Tasks of the io dispatcher that have not ended.
+    pub io_tasks: usize,
+    /// Turns that tasks of the io dispatcher have had.
+    pub io_turns: u64,
 }
 
 /// A blocking closure that did not end in time.
@@ -118,6 +131,18 @@ pub(crate) struct BlockingPool {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Queued>,
+    /// Tasks that are ready while as many as may are having their turn.
+    held_back: VecDeque<Queued>,
+    /// Turns that are queued or under way, those of `held_back` and of pinned tasks not counted.
+    turns: usize,
+    turns_had: u64,
+    /// Tasks that have begun on one thread, by its post.
+    inboxes: HashMap<u16, VecDeque<Entry>>,
+    /// Posts that were given up.
+    free_posts: Vec<u16>,
+    next_post: u16,
+    /// Tasks of the io dispatcher that have not ended.
+    tasks: HashMap<u64, TaskRef>,
     threads: usize,
     idle: usize,
     /// Idle threads that have been told and not yet woken: they are spoken for.
@@ -131,8 +156,14 @@ struct State {
 
 #[derive(Debug)]
 struct Queued {
-    job: Job,
+    work: Work,
     start_by: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Work {
+    Job(Job),
+    Turn(Entry),
 }
 
 /// The time `limit` from now; centuries are as good as for ever.
@@ -177,16 +208,9 @@ impl BlockingPool {
             drop(job);
             return Ok(handle);
         }
-        state.queue.push_back(Queued { job, start_by });
-        if state.idle > state.told {
-            state.told += 1;
-            self.work.notify_one();
-            return Ok(handle);
-        }
-        if state.threads < self.config.max_threads
-            && let Err(error) = self.start_thread(&mut state, runtime)
-            && state.threads == 0
-        {
+        let work = Work::Job(job);
+        state.queue.push_back(Queued { work, start_by });
+        if let Err(error) = self.find_thread(&mut state, runtime) {
             // Nobody would ever run it.
             let refused = state.queue.pop_back();
             drop(state);
@@ -196,47 +220,144 @@ impl BlockingPool {
         Ok(handle)
     }
 
+    /// Sees to it that somebody looks at the queue; an error if there is nobody at all.
+    fn find_thread(self: &Arc<Self>, state: &mut State, runtime: &Handle) -> io::Result<()> {
+        if state.idle > state.told {
+            state.told += 1;
+            self.work.notify_one();
+            return Ok(());
+        }
+        if state.threads < self.config.max_threads
+            && let Err(error) = self.start_thread(state, runtime)
+            && state.threads == 0
+        {
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// The number of the next task of the io dispatcher.
+    pub(crate) fn next_task(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.submitted += 1;
+        state.submitted
+    }
+
+    /// Notes a task of the io dispatcher until `forget`; false: the pool is closed.
+    pub(crate) fn remember(&self, number: u64, task: TaskRef) -> bool {
+        let mut state = self.state.lock();
+        if !state.closed {
+            state.tasks.insert(number, task);
+        }
+        !state.closed
+    }
+
+    /// A task of the io dispatcher has ended.
+    pub(crate) fn forget(&self, number: u64) {
+        let forgotten = self.state.lock().tasks.remove(&number);
+        // Not under the lock.
+        drop(forgotten);
+        // Threads of a closed pool wait for the last one.
+        self.work.notify_all();
+    }
+
+    /// Queues a turn of a task of the io dispatcher; the task is dropped if nobody can ever run it.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        runtime: &Handle,
+        entry: Entry,
+        start_within: Option<Duration>,
+    ) {
+        let mut state = self.state.lock();
+        if let Some(post) = entry.header().state().pinned_to() {
+            state
+                .inboxes
+                .entry(post as u16)
+                .or_default()
+                .push_back(entry);
+            drop(state);
+            // Only one of them can take it.
+            return self.work.notify_all();
+        }
+        let queued = Queued {
+            work: Work::Turn(entry),
+            start_by: start_within.map(from_now),
+        };
+        if state.turns >= self.config.max_turns {
+            return state.held_back.push_back(queued);
+        }
+        state.turns += 1;
+        state.queue.push_back(queued);
+        if self.find_thread(&mut state, runtime).is_err() {
+            state.turns -= 1;
+            let refused = state.queue.pop_back();
+            drop(state);
+            if let Some(Queued {
+                work: Work::Turn(entry),
+                ..
+            }) = refused
+            {
+                entry.refuse();
+            }
+        }
+    }
+
     fn start_thread(self: &Arc<Self>, state: &mut State, runtime: &Handle) -> io::Result<()> {
         let number = state.started;
         let name = format!("{}-{number}", self.config.name);
         let (pool, runtime) = (self.clone(), runtime.clone());
+        // Beyond 65,535 threads a coroutine would not know its own from another.
+        let post = state.free_posts.pop().unwrap_or(state.next_post);
         thread::spawn(name, self.config.stack_size, move || {
             OWN.with(|own| own.set(Arc::as_ptr(&pool)));
+            context::set_post(post);
             let entered = runtime.enter();
             drop(runtime);
-            pool.run(number);
+            pool.run(number, post);
             drop(entered);
-            pool.leave();
+            pool.leave(post);
         })?;
+        state.next_post = state.next_post.max(post.saturating_add(1));
         state.started += 1;
         state.threads += 1;
         Ok(())
     }
 
-    /// A thread's life: jobs, then a wait for more, then the end.
-    fn run(&self, number: u64) {
+    /// A thread's life: jobs and turns, then a wait for more, then the end.
+    fn run(&self, number: u64, post: u16) {
         let mut state = self.state.lock();
         loop {
-            while let Some(queued) = state.queue.pop_front() {
-                state = self.run_job(state, queued, number);
+            loop {
+                let pinned = state.take_pinned(post);
+                let Some(queued) = pinned.or_else(|| state.queue.pop_front()) else {
+                    break;
+                };
+                state = self.run_one(state, queued, number);
             }
-            if state.closed {
+            if state.closed && state.tasks.is_empty() {
                 return;
             }
             state.idle += 1;
+            if state.closed {
+                // Tasks that are being cancelled may still need a thread.
+                state = self.work.wait(state);
+                state.idle -= 1;
+                state.told = state.told.saturating_sub(1);
+                continue;
+            }
             // The limit retires the thread; nobody polls for work here.
             let (woken, timed_out) = self.work.wait_for(state, self.config.keep_alive);
             state = woken;
             state.idle -= 1;
             if state.told > 0 {
                 state.told -= 1;
-            } else if timed_out && state.queue.is_empty() {
+            } else if timed_out && state.queue.is_empty() && context::pinned_here() == 0 {
                 return;
             }
         }
     }
 
-    fn run_job<'a>(
+    fn run_one<'a>(
         &'a self,
         mut state: windlass_core::sync::MutexGuard<'a, State>,
         queued: Queued,
@@ -247,22 +368,81 @@ impl BlockingPool {
             .is_some_and(|start_by| clock::now() > start_by);
         if expired {
             state.expired += 1;
-        } else if let Some(task) = queued.job.task() {
+        } else if let Some(task) = queued.work.task() {
             state.running.insert(number, task);
         }
         drop(state);
-        if expired {
-            queued.job.expire();
-        } else {
-            queued.job.run();
+        match queued.work {
+            Work::Job(job) if expired => job.expire(),
+            Work::Job(job) => job.run(),
+            Work::Turn(entry) if expired => {
+                entry.expire(self);
+                self.turn_is_over(None);
+            }
+            Work::Turn(entry) => self.give_turn(entry),
         }
         let mut state = self.state.lock();
         state.running.remove(&number);
         state
     }
 
-    fn leave(&self) {
-        self.state.lock().threads -= 1;
+    /// A task of the io dispatcher has its turn.
+    fn give_turn(&self, entry: Entry) {
+        let pinned = entry.header().state().pinned_to().is_some();
+        let again = match entry.run(self) {
+            Ran::Again(entry) => Some(entry),
+            Ran::Idle | Ran::Complete => None,
+        };
+        if pinned {
+            let mut state = self.state.lock();
+            state.turns_had += 1;
+            if let Some(entry) = again
+                && let Some(post) = entry.header().state().pinned_to()
+            {
+                state
+                    .inboxes
+                    .entry(post as u16)
+                    .or_default()
+                    .push_back(entry);
+            }
+        } else {
+            self.turn_is_over(again);
+        }
+    }
+
+    /// The next that was held back may have its turn; one that wants another goes to the tail.
+    fn turn_is_over(&self, again: Option<Entry>) {
+        let mut state = self.state.lock();
+        state.turns -= 1;
+        state.turns_had += 1;
+        if let Some(entry) = again {
+            match entry.header().state().pinned_to() {
+                // It has begun here.
+                Some(post) => state
+                    .inboxes
+                    .entry(post as u16)
+                    .or_default()
+                    .push_back(entry),
+                None => state.held_back.push_back(Queued {
+                    work: Work::Turn(entry),
+                    start_by: None,
+                }),
+            }
+        }
+        if state.turns < self.config.max_turns
+            && let Some(next) = state.held_back.pop_front()
+        {
+            // This thread looks at the queue when it is done here.
+            state.turns += 1;
+            state.queue.push_back(next);
+        }
+    }
+
+    fn leave(&self, post: u16) {
+        let mut state = self.state.lock();
+        state.threads -= 1;
+        state.free_posts.push(post);
+        drop(state);
         self.ended.notify_all();
     }
 
@@ -271,31 +451,50 @@ impl BlockingPool {
         OWN.with(|own| std::ptr::eq(own.get(), self))
     }
 
-    /// Refuses new jobs and drops those that have not begun.
+    /// Refuses new jobs, drops those that have not begun, and cancels tasks.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let dropped = std::mem::take(&mut state.queue);
+        let (turns, jobs): (VecDeque<Queued>, VecDeque<Queued>) = std::mem::take(&mut state.queue)
+            .into_iter()
+            .partition(|queued| matches!(queued.work, Work::Turn(_)));
+        state.queue = turns;
+        let tasks: Vec<TaskRef> = state.tasks.values().cloned().collect();
         drop(state);
         self.work.notify_all();
-        drop(dropped);
+        drop(jobs);
+        // Those that are idle are queued by this, and a thread drops or unwinds them.
+        tasks.iter().for_each(TaskRef::cancel);
     }
 
     /// Waits for the threads; names the jobs that do not end within `limit`.
     pub(crate) fn join(&self, limit: Duration) -> Vec<StuckJob> {
-        let deadline = from_now(limit);
+        if !self.wait_for_threads(from_now(limit)) {
+            let state = self.state.lock();
+            let tasks: Vec<TaskRef> = state.tasks.values().cloned().collect();
+            drop(state);
+            // Shields no longer count.
+            tasks.iter().for_each(TaskRef::cancel_by_force);
+            self.wait_for_threads(clock::now() + GRACE_NS);
+        }
+        let state = self.state.lock();
+        state.running.values().map(StuckJob::of).collect()
+    }
+
+    /// True: all have ended.
+    fn wait_for_threads(&self, deadline: u64) -> bool {
         let mut state = self.state.lock();
         while state.threads > 0 {
             let now = clock::now();
             if now >= deadline {
-                break;
+                return false;
             }
             state = self
                 .ended
                 .wait_for(state, Duration::from_nanos(deadline - now))
                 .0;
         }
-        state.running.values().map(StuckJob::of).collect()
+        true
     }
 
     pub(crate) fn snapshot(&self) -> BlockingSnapshot {
@@ -306,6 +505,46 @@ impl BlockingPool {
             queued: state.queue.len(),
             submitted: state.submitted,
             expired: state.expired,
+            io_tasks: state.tasks.len(),
+            io_turns: state.turns_had,
         }
+    }
+}
+
+impl State {
+    fn take_pinned(&mut self, post: u16) -> Option<Queued> {
+        // Nearly always there are none.
+        if self.inboxes.is_empty() {
+            return None;
+        }
+        let inbox = self.inboxes.get_mut(&post)?;
+        let entry = inbox.pop_front();
+        if inbox.is_empty() {
+            self.inboxes.remove(&post);
+        }
+        Some(Queued {
+            work: Work::Turn(entry?),
+            start_by: None,
+        })
+    }
+}
+
+impl Work {
+    fn task(&self) -> Option<TaskRef> {
+        match self {
+            Work::Job(job) => job.task(),
+            Work::Turn(entry) => Some(entry.task()),
+        }
+    }
+}
+
+/// What a task's turn needs from the thread that gives it.
+impl Scheduler for BlockingPool {
+    fn register(&self, _header: &Header) {
+        // `remember` has noted it.
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.state.lock().closed
     }
 }

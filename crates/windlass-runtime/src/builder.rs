@@ -245,6 +245,13 @@ impl Builder {
         self
     }
 
+    /// The most threads that give turns to tasks of the io dispatcher at the same time (default: the
+    /// available parallelism, at least 64). They are blocking threads.
+    pub fn max_io_threads(mut self, threads: usize) -> Self {
+        self.blocking.max_turns = threads;
+        self
+    }
+
     /// How long an idle blocking thread stays (default 10 s).
     pub fn blocking_keep_alive(mut self, keep_alive: Duration) -> Self {
         self.blocking.keep_alive = keep_alive;
@@ -319,6 +326,9 @@ impl Builder {
         }
         if self.hooks.stall_threshold == Some(Duration::ZERO) {
             return zero("stall_threshold");
+        }
+        if self.blocking.max_turns == 0 {
+            return zero("max_io_threads");
         }
         if self.blocking.max_threads > MAX_BLOCKING {
             let asked = self.blocking.max_threads;

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use windlass_core::observe::PoolSnapshot;
+use windlass_core::observe::{PoolSnapshot, WorkerSnapshot};
 
 use crate::blocking::BlockingSnapshot;
 use crate::coroutine;
+use crate::dispatch::DispatcherSnapshot;
 use crate::runtime::Shared;
 
 /// A runtime at one moment.
@@ -22,6 +23,10 @@ pub struct RuntimeSnapshot {
     pub timers: usize,
     /// Sockets and the like that are registered with the driver.
     pub io_sources: usize,
+    /// Dispatchers with a pool of their own.
+    pub dispatchers: Vec<DispatcherSnapshot>,
+    /// Unconfined tasks that have not ended.
+    pub unconfined_tasks: usize,
     /// Tasks that run in the tokio guest; none if nobody has asked for it.
     pub tokio_tasks: Option<usize>,
 }
@@ -40,6 +45,12 @@ pub(crate) fn snapshot(shared: &Shared) -> RuntimeSnapshot {
         slow_polls: shared.pool.slow_polls(),
         timers: shared.timers().len(),
         io_sources: shared.io_sources(),
+        dispatchers: shared
+            .private_pools()
+            .iter()
+            .map(|pool| pool.snapshot())
+            .collect(),
+        unconfined_tasks: shared.strays.len(),
         tokio_tasks: shared.tokio_tasks(),
     }
 }
@@ -72,6 +83,14 @@ fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<(
     )?;
     writeln!(
         out,
+        "io dispatcher: tasks {}, turns {}  unconfined tasks {}",
+        blocking.io_tasks, blocking.io_turns, snapshot.unconfined_tasks,
+    )?;
+    for dispatcher in &snapshot.dispatchers {
+        dump_dispatcher(dispatcher, out)?;
+    }
+    writeln!(
+        out,
         "timers {}  registered sockets {}",
         snapshot.timers, snapshot.io_sources,
     )?;
@@ -79,6 +98,24 @@ fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<(
         Some(tasks) => writeln!(out, "tokio guest: {tasks} tasks of its own"),
         None => Ok(()),
     }
+}
+
+fn dump_dispatcher(dispatcher: &DispatcherSnapshot, out: &mut impl Write) -> io::Result<()> {
+    let Some(pool) = &dispatcher.pool else {
+        return Ok(());
+    };
+    let sum = |count: fn(&WorkerSnapshot) -> u64| pool.workers.iter().map(count).sum::<u64>();
+    writeln!(
+        out,
+        "dispatcher {}: workers {} (awake {}), injector {}, suspended {}, polls {}, completed {}",
+        dispatcher.name,
+        pool.workers.len(),
+        pool.unparked,
+        pool.injector_len,
+        pool.suspended_tasks,
+        sum(|worker| worker.polls),
+        sum(|worker| worker.tasks_completed),
+    )
 }
 
 fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<()> {

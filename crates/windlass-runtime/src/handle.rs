@@ -321,6 +321,7 @@ impl Handle {
         let helper = |simulator: &Arc<Simulator>| simulator.is_own_thread();
         self.0.pool.is_current()
             || self.0.blocking.is_current()
+            || self.0.private_pools().iter().any(|pool| pool.is_current())
             || self.0.simulator().is_some_and(helper)
     }
 }

@@ -21,6 +21,7 @@ outside_of_models! {
     mod concurrent;
     pub mod coroutine;
     mod diagnose;
+    pub mod dispatch;
     mod driver;
     pub mod fs;
     mod graceful;

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Once;
 use std::time::Duration;
 
+use crate::dispatch::Scheduling;
 use windlass_core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use windlass_core::sync::{Mutex, thread};
 
@@ -211,4 +212,151 @@ pub(crate) fn descriptor_of_process(number: u32) -> io::Result<std::os::fd::Owne
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn descriptor_of_process(_: u32) -> io::Result<std::os::fd::OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The cores that this thread may run on, in order.
+#[cfg(target_os = "linux")]
+pub(crate) fn affinity() -> io::Result<Vec<usize>> {
+    // SAFETY: a set of cores is plain bits; the call fills it.
+    let (set, got) = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let got = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+        (set, got)
+    };
+    if got != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let cores = 0..libc::CPU_SETSIZE as usize;
+    // SAFETY: the index is below the size of the set.
+    Ok(cores
+        .filter(|core| unsafe { libc::CPU_ISSET(*core, &set) })
+        .collect())
+}
+
+/// This thread runs on these cores only.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_affinity(cores: &[usize]) -> io::Result<()> {
+    let most = libc::CPU_SETSIZE as usize;
+    if cores.is_empty() || cores.iter().any(|core| *core >= most) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: a set of cores is plain bits, and every index is below its size.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        cores.iter().for_each(|core| libc::CPU_SET(*core, &mut set));
+        set
+    };
+    // SAFETY: the set is ours; 0 is this thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) })
+}
+
+/// How nice this thread is.
+#[cfg(target_os = "linux")]
+pub(crate) fn nice() -> io::Result<i32> {
+    // SAFETY: no memory is involved but the thread's own errno, which has to be cleared: -1 is a value.
+    let nice = unsafe {
+        *libc::__errno_location() = 0;
+        libc::getpriority(libc::PRIO_PROCESS, 0)
+    };
+    match io::Error::last_os_error().raw_os_error() {
+        Some(0) | None => Ok(nice),
+        Some(_) if nice == -1 => Err(io::Error::last_os_error()),
+        Some(_) => Ok(nice),
+    }
+}
+
+/// This thread is so nice from now on.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: no memory is involved. On Linux, 0 is this thread, not the process.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })
+}
+
+/// The kernel's own layout (`sched_setattr`).
+#[cfg(target_os = "linux")]
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// How the kernel schedules this thread.
+#[cfg(target_os = "linux")]
+pub(crate) fn scheduling() -> io::Result<Scheduling> {
+    let mut attr = SchedAttr::default();
+    // SAFETY: the structure is ours and as large as we say; 0 is this thread.
+    let got = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getattr,
+            0,
+            &raw mut attr,
+            size_of::<SchedAttr>(),
+            0,
+        )
+    };
+    if got != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let priority = attr.priority;
+    Ok(match attr.policy as i32 {
+        libc::SCHED_FIFO => Scheduling::Fifo { priority },
+        libc::SCHED_RR => Scheduling::RoundRobin { priority },
+        libc::SCHED_DEADLINE => Scheduling::Deadline {
+            runtime: Duration::from_nanos(attr.runtime),
+            deadline: Duration::from_nanos(attr.deadline),
+            period: Duration::from_nanos(attr.period),
+        },
+        _ => Scheduling::Other,
+    })
+}
+
+/// The kernel schedules this thread so from now on.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_scheduling(scheduling: Scheduling) -> io::Result<()> {
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let mut attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        nice: nice().unwrap_or(0),
+        ..SchedAttr::default()
+    };
+    match scheduling {
+        Scheduling::Other => attr.policy = libc::SCHED_OTHER as u32,
+        Scheduling::Fifo { priority } => {
+            attr.policy = libc::SCHED_FIFO as u32;
+            attr.priority = priority;
+        }
+        Scheduling::RoundRobin { priority } => {
+            attr.policy = libc::SCHED_RR as u32;
+            attr.priority = priority;
+        }
+        Scheduling::Deadline {
+            runtime,
+            deadline,
+            period,
+        } => {
+            attr.policy = libc::SCHED_DEADLINE as u32;
+            attr.runtime = nanos(runtime);
+            attr.deadline = nanos(deadline);
+            attr.period = nanos(period);
+        }
+    }
+    // SAFETY: the structure is ours and says its size; 0 is this thread.
+    let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    check(set as libc::c_int)
+}
+
+#[cfg(target_os = "linux")]
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windlass_core::observe::{Event, Recording, StuckWorker};
 use windlass_core::sched::ResizeError;
-use windlass_core::sched::pool::{Hooks, Pool};
+use windlass_core::sched::pool::{Hooks, Pool, StopReport};
 use windlass_core::sched::simulate::Trace;
 use windlass_core::sync::{Mutex, clock};
 use windlass_core::task::JoinHandle;
@@ -17,6 +17,7 @@ use crate::blocking::{BlockingPool, StuckJob};
 use crate::builder::{BuildError, Builder};
 use crate::coroutine::LeakedCoroutine;
 use crate::diagnose::RuntimeSnapshot;
+use crate::dispatch::{IoDispatcher, PrivatePool, Strays};
 use crate::driver::IoDriver;
 use crate::handle::{EnterGuard, Handle};
 use crate::narrate;
@@ -44,6 +45,10 @@ pub(crate) struct Shared {
     pub(crate) world: Reality,
     /// Coroutines that could not end.
     pub(crate) leaked: Mutex<Vec<LeakedCoroutine>>,
+    pub(crate) io: IoDispatcher,
+    pub(crate) strays: Strays,
+    /// Dispatchers with a pool of their own.
+    pub(crate) private: Mutex<Vec<Weak<PrivatePool>>>,
     #[cfg(feature = "tokio-guest")]
     pub(crate) tokio: crate::tokio_guest::Slot,
 }
@@ -84,6 +89,15 @@ impl Shared {
         return self.tokio.close(timeout);
         #[cfg(not(feature = "tokio-guest"))]
         return timeout >= Duration::ZERO;
+    }
+
+    /// The dispatchers with a pool of their own that are there.
+    pub(crate) fn private_pools(&self) -> Vec<Arc<PrivatePool>> {
+        self.private
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 
     pub(crate) fn simulator(&self) -> Option<&Arc<Simulator>> {
@@ -176,6 +190,9 @@ impl Runtime {
             process,
             world: Reality::Real(driver),
             leaked: Mutex::default(),
+            io: IoDispatcher::default(),
+            strays: Strays::default(),
+            private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
             tokio: Default::default(),
         });
@@ -203,6 +220,9 @@ impl Runtime {
             process: Process::current(),
             world: Reality::Simulated(simulator),
             leaked: Mutex::default(),
+            io: IoDispatcher::default(),
+            strays: Strays::default(),
+            private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
             tokio: Default::default(),
         });
@@ -323,26 +343,39 @@ fn with_own_timers(hooks: Hooks, driver: &Arc<IoDriver>) -> Hooks {
     }
 }
 
-fn stop(shared: &Shared, timeout: Duration) -> ShutdownReport {
+fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     if !shared.process.is_here() {
         // The threads are the parent's.
         return ShutdownReport::default();
     }
     let began = clock::now();
+    let left = || timeout.saturating_sub(Duration::from_nanos(clock::now() - began));
+    // What is idle goes to this runtime's own workers, who drop it.
+    let entered = Handle::new(shared.clone());
+    let entered = entered.enter();
+    shared.strays.close();
+    drop(entered);
     shared.blocking.close();
-    let (pool, stuck_jobs) = match &shared.world {
+    let (mut pool, stuck_jobs) = match &shared.world {
         Reality::Real(driver) => {
-            let report = shared.pool.shutdown(Some(timeout));
+            let mut report = StopReport::default();
+            for private in shared.private_pools() {
+                let more = private.shutdown(left());
+                report.stuck.extend(more.stuck);
+                report.leaked_tasks += more.leaked_tasks;
+            }
+            let more = shared.pool.shutdown(Some(left()));
+            report.stuck.extend(more.stuck);
+            report.leaked_tasks += more.leaked_tasks;
             driver.close();
-            let used = Duration::from_nanos(clock::now() - began);
-            let stuck = shared.blocking.join(timeout.saturating_sub(used));
-            (report, stuck)
+            (report, shared.blocking.join(left()))
         }
         Reality::Simulated(simulator) => simulator.shutdown(timeout),
     };
     // Last: what our tasks held of it is dropped.
-    let used = Duration::from_nanos(clock::now() - began);
-    let tokio_ended = shared.end_tokio(timeout.saturating_sub(used));
+    let tokio_ended = shared.end_tokio(left());
+    // Unconfined ones that are inside somebody else's turn.
+    pool.leaked_tasks += shared.strays.len();
     ShutdownReport {
         stuck_tokio: !tokio_ended,
         stuck_workers: pool.stuck,

@@ -41,6 +41,9 @@ pub struct Config {
     pub max_workers: usize,
     /// Whether workers steal from each other.
     pub stealing: bool,
+    /// Tasks take their turns in the order in which they were spawned and woken, whoever did it. For
+    /// pools of one worker.
+    pub in_order: bool,
     /// Victims probed per search round.
     pub victims: usize,
     /// Tasks the injector holds before `try_spawn` is refused.
@@ -69,6 +72,7 @@ impl Default for Config {
             workers: 1,
             max_workers: 1,
             stealing: true,
+            in_order: false,
             victims: tuning::VICTIMS_PER_SEARCH,
             injector_capacity: tuning::INJECTOR_CAPACITY,
             name: "windlass".into(),

@@ -327,6 +327,11 @@ impl Pool {
         });
     }
 
+    /// Queues a task that is no pool's, for any worker.
+    pub fn adopt(&self, entry: Entry) {
+        self.inject(entry);
+    }
+
     /// Queues a task for any worker; once the pool is gone the task goes too.
     pub(crate) fn inject(&self, entry: Entry) {
         if let Err(entry) = self.try_inject(entry) {

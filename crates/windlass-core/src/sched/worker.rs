@@ -21,6 +21,7 @@ use crate::sched::pool::{EventHook, Pool, Remote};
 use crate::sched::stop::Phase;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, XorShift, clock, hint, thread};
+use crate::task::state::Home;
 use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId, contain};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
@@ -35,6 +36,8 @@ pub(crate) struct Worker {
     remote: Arc<Remote>,
     pub(crate) index: usize,
     policy: Policy,
+    /// Everything goes through the injector.
+    in_order: bool,
     shard: Shard,
     rng: RefCell<XorShift>,
     searching: Cell<bool>,
@@ -150,6 +153,7 @@ impl Worker {
         Worker {
             remote,
             policy,
+            in_order: pool.config.in_order,
             shard,
             rng: RefCell::new(XorShift::new(seed)),
             searching: Cell::new(false),
@@ -369,6 +373,10 @@ impl Worker {
         self.pace.since_injector.set(0);
         self.empty_inbox();
         self.pool.poll_driver(now);
+        if self.in_order {
+            // What is in the ring came before.
+            return None;
+        }
         // One, not a batch: local work is there too, and a batch would only push that out, to the
         // other workers and their caches.
         self.take_from_injector(1)
@@ -734,7 +742,7 @@ impl Worker {
         if spawned & self.sample_mask.get() == 0 {
             self.record_frequent(EventKind::Spawn, entry.header().id().get());
         }
-        if !entry.header().state().is_ordinary() {
+        if self.in_order || !entry.header().state().is_ordinary() {
             return self.pool.inject(entry);
         }
         match remote.slot.put(entry.into_raw()) {
@@ -758,7 +766,7 @@ impl Worker {
         if woken & self.sample_mask.get() == 0 {
             self.record_frequent(EventKind::Wake, entry.header().id().get());
         }
-        if !entry.header().state().is_ordinary() {
+        if self.in_order || !entry.header().state().is_ordinary() {
             return self.push_unusual(entry);
         }
         if let Some(displaced) = remote.slot.put(entry.into_raw()) {
@@ -773,7 +781,7 @@ impl Worker {
     /// Queues a task at the ring's tail.
     #[inline]
     fn push_tail(&self, entry: Entry) {
-        if !entry.header().state().is_ordinary() {
+        if self.in_order || !entry.header().state().is_ordinary() {
             return self.push_unusual(entry);
         }
         if let Err(item) = self.remote().ring.push(entry.into_raw()) {
@@ -954,7 +962,10 @@ impl Worker {
 
 impl Scheduler for Worker {
     fn register(&self, header: &Header) {
-        self.shard.register(header);
+        // An unconfined task may outlive this pool; its maker knows it.
+        if header.state.load().home() == Home::Pool {
+            self.shard.register(header);
+        }
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::context;
 use crate::task::error::contain;
-use crate::task::header::{self, Ending, Header, Reason, Resumed};
+use crate::task::header::{self, Ending, Header, Reason, Resumed, TaskRef};
 use crate::task::registry;
 use crate::task::state::{Completion, Park, Start};
 
@@ -71,6 +71,12 @@ impl Entry {
         // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
         let handle = unsafe { crate::task::JoinHandle::from_raw(entry.as_ptr()) };
         (entry, handle)
+    }
+
+    /// A reference to the task.
+    pub fn task(&self) -> TaskRef {
+        // SAFETY: rule 1: the entry keeps the task alive.
+        unsafe { TaskRef::retain(self.0) }
     }
 
     #[inline]
@@ -146,7 +152,7 @@ impl Entry {
     }
 
     /// Drops a body whose time to start has passed.
-    pub(crate) fn expire(self, scheduler: &impl Scheduler) {
+    pub fn expire(self, scheduler: &impl Scheduler) {
         let _ = self.end_early(scheduler, Reason::Expired);
     }
 
@@ -163,7 +169,7 @@ impl Entry {
     }
 
     /// Drops a task that no scheduler accepted, where it stands; its join handle resolves.
-    pub(crate) fn refuse(self) {
+    pub fn refuse(self) {
         struct Nobody;
         impl Scheduler for Nobody {
             fn register(&self, _: &Header) {}

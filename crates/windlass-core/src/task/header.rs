@@ -118,7 +118,7 @@ impl TaskRef {
     }
 
     /// Asks the task to end, shielded or not.
-    pub(crate) fn cancel_by_force(&self) {
+    pub fn cancel_by_force(&self) {
         if self.header().state.cancel_by_force() == Wake::Submit {
             super::waker::submit(self.0);
         }

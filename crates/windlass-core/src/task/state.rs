@@ -16,6 +16,8 @@
 //! | LOCAL | the task belongs to a local set, not to a pool (constant) |
 //! | DETACHED_HOME | the task runs on a blocking thread: a wake has nowhere to go (constant) |
 //! | CLASS | two bits, the priority class (constant) |
+//! | LOCAL and DETACHED_HOME | the task belongs to a station, which is no pool (constant) |
+//! | ANYWHERE | the task is unconfined: it goes on where it is woken (constant) |
 //! | PINNED | the body has begun on the thread whose index stands beside it, and goes on nowhere else |
 //!
 //! The four lifecycles, and what each may be combined with:
@@ -52,6 +54,7 @@ const DETACHED_HOME: u64 = 1 << 7;
 const CLASS_SHIFT: u32 = 8;
 const CLASS_MASK: u64 = 0b11 << CLASS_SHIFT;
 const PINNED: u64 = 1 << 10;
+const ANYWHERE: u64 = 1 << 11;
 const PIN_SHIFT: u32 = 16;
 const PIN_MASK: u64 = 0xFFFF << PIN_SHIFT;
 const SHIELD_ONE: u64 = 1 << 32;
@@ -69,6 +72,10 @@ pub enum Home {
     Local,
     /// A thread of the blocking pool, which runs it to its end in one go.
     Blocking,
+    /// Threads of another kind.
+    Station,
+    /// Wherever it is woken.
+    Anywhere,
 }
 
 /// The word.
@@ -157,6 +164,8 @@ impl State {
             Home::Pool => 0,
             Home::Local => LOCAL,
             Home::Blocking => DETACHED_HOME,
+            Home::Station => LOCAL | DETACHED_HOME,
+            Home::Anywhere => ANYWHERE,
         };
         let (interest, references) = if joinable { (JOIN_INTEREST, 2) } else { (0, 1) };
         let class = (class as u64) << CLASS_SHIFT;
@@ -487,10 +496,12 @@ impl Snapshot {
     /// Where wakes go.
     #[inline]
     pub fn home(self) -> Home {
-        match self.0 & (LOCAL | DETACHED_HOME) {
+        match self.0 & (LOCAL | DETACHED_HOME | ANYWHERE) {
             0 => Home::Pool,
             LOCAL => Home::Local,
-            _ => Home::Blocking,
+            DETACHED_HOME => Home::Blocking,
+            ANYWHERE => Home::Anywhere,
+            _ => Home::Station,
         }
     }
 

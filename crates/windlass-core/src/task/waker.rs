@@ -9,6 +9,8 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 use crate::context;
 use crate::local::LocalShared;
 use crate::sched::pool::Pool;
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+use crate::station::{self, Outpost};
 use crate::task::entry::Entry;
 use crate::task::header::{self, Header};
 use crate::task::state::{Home, Wake};
@@ -54,7 +56,21 @@ pub(crate) fn submit(header: NonNull<Header>) {
         // SAFETY: the same holds for a local set.
         Home::Local => unsafe { LocalShared::submit(entry.header().home().cast(), entry) },
         Home::Blocking => unreachable!("a blocking body is HELD from spawn to COMPLETE"),
+        Home::Station | Home::Anywhere => submit_elsewhere(entry),
     }
+}
+
+/// Queues a task that is no pool's.
+#[cold]
+fn submit_elsewhere(entry: Entry) {
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    match entry.header().state().home() {
+        // SAFETY: rule 6: HELD by us and not queued yet.
+        Home::Station => unsafe { Outpost::submit_woken(entry.header().home().cast(), entry) },
+        _ => station::submit_anywhere(entry),
+    }
+    #[cfg(any(windlass_loom, windlass_shuttle))]
+    unreachable!("{entry:?}: the models have no stations");
 }
 
 unsafe fn clone(data: *const ()) -> RawWaker {

@@ -40,7 +40,7 @@ use super::frame;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn foreign<T>(f: impl FnOnce() -> T) -> T {
-    let frame = frame::current();
+    let frame = frame::running();
     let _shield = frame.map(|frame| frame.shield());
     f()
 }

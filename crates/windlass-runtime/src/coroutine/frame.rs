@@ -59,6 +59,15 @@ pub(super) fn current<'a>() -> Option<&'a Frame> {
     unsafe { CURRENT.with(Cell::get).as_ref() }
 }
 
+/// As `current`, unless the code belongs to another task that the coroutine runs inside of itself (a
+/// local set, an unconfined task): there, suspending would suspend the wrong one.
+pub(super) fn running<'a>() -> Option<&'a Frame> {
+    current().filter(|frame| match frame.task.get() {
+        Some(own) => std::ptr::eq(own, context::current_header()),
+        None => true,
+    })
+}
+
 #[inline(never)]
 fn replace_current(frame: *const Frame) -> *const Frame {
     CURRENT.with(|current| current.replace(frame))
@@ -214,7 +223,7 @@ fn block_thread<F: Future>(future: F) -> F::Output {
 
 /// How `block_on` waits inside a coroutine.
 pub(super) fn suspend_in_block_on(poll: &mut dyn FnMut(&mut Context<'_>) -> bool) -> bool {
-    let Some(frame) = current() else {
+    let Some(frame) = running() else {
         return false;
     };
     frame.wait(poll_fn(|cx| {

@@ -56,6 +56,7 @@ use windlass_core::task::{Class, Header, JoinHandle, Options};
 use self::body::{CoroutineBody, Machine};
 use self::slab::SizeClass;
 use self::stack::Stack;
+use crate::dispatch::Dispatcher;
 use crate::handle::{Handle, spawn_body};
 
 pub use self::by_hand::{Coroutine, Resumed};
@@ -126,7 +127,7 @@ where
 /// Inside a task that is a future: await it there.
 #[track_caller]
 pub fn wait<F: Future>(future: F) -> F::Output {
-    match frame::current() {
+    match frame::running() {
         Some(frame) => frame.wait(future),
         None => windlass_core::block_on(future),
     }
@@ -134,7 +135,7 @@ pub fn wait<F: Future>(future: F) -> F::Output {
 
 /// Gives everybody else a turn; a plain thread gives its core away.
 pub fn yield_now() {
-    match frame::current() {
+    match frame::running() {
         Some(frame) => frame.yield_now(),
         None => thread::yield_now(),
     }
@@ -142,12 +143,12 @@ pub fn yield_now() {
 
 /// True inside a coroutine.
 pub fn is_inside() -> bool {
-    frame::current().is_some()
+    frame::running().is_some()
 }
 
 /// True inside a coroutine that has been cancelled: its next wait unwinds.
 pub fn is_cancelled() -> bool {
-    frame::current().is_some_and(|frame| frame.is_cancelled())
+    frame::running().is_some_and(|frame| frame.is_cancelled())
 }
 
 /// Starts coroutines with a name, a class, or a stack of another size.
@@ -236,6 +237,16 @@ impl Builder {
             CoroutineBody::new(self.machine(f), false),
             self.options.clone(),
         )
+    }
+
+    /// As `spawn`, on a dispatcher.
+    pub fn spawn_at<T, F>(self, dispatcher: &Dispatcher, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let body = CoroutineBody::new(self.machine(f), false);
+        dispatcher.spawn_body(body, self.options, None)
     }
 
     /// As `spawn`, but takes the stack now and tells if there is none.

@@ -22,7 +22,7 @@ impl CoroutineRef {
 /// Outside of a coroutine.
 #[track_caller]
 pub fn current() -> CoroutineRef {
-    match frame::current() {
+    match frame::running() {
         Some(frame) => CoroutineRef(frame.parking().clone()),
         None => panic!("coroutine::current outside of a coroutine"),
     }

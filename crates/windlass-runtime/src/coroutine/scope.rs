@@ -231,7 +231,7 @@ impl Children {
 
     /// Nothing unwinds out of this.
     fn wait_for_the_end(&self) {
-        let frame = frame::current();
+        let frame = frame::running();
         let _shield = frame.map(|frame| frame.shield());
         wait(self.ended());
     }

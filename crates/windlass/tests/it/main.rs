@@ -11,6 +11,7 @@ mod cancel;
 mod channel;
 mod commands;
 mod coroutine;
+mod dispatch;
 mod fairness;
 mod fs;
 mod groups;

@@ -1,0 +1,204 @@
+//! Tasks that no pool runs: on threads of another kind, or wherever they are woken.
+//!
+//! The engine gives such a task the same block, state word and wakers as any other. What it does not
+//! do is keep a register of them: whoever makes them knows them by their references.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+
+use crate::context;
+use crate::sync::Arc;
+use crate::task::state::Home;
+use crate::task::{
+    Body, Entry, Header, JoinHandle, Options, Ran, Scheduler, TaskId, TaskRef, allocate,
+};
+
+/// A place where tasks run that is no pool.
+pub trait Station: Send + Sync + 'static {
+    /// Queues a task that is ready. Called by wakers: it must not run the task, block or panic.
+    fn submit(&self, entry: Entry);
+}
+
+/// A station with an address that tasks can keep.
+pub struct Outpost(Box<dyn Station>);
+
+impl Outpost {
+    /// Tasks of `station` know it by this.
+    pub fn new(station: impl Station) -> Arc<Outpost> {
+        Arc::new(Outpost(Box::new(station)))
+    }
+
+    /// Makes a task of this station, which is not queued yet. The body must keep this outpost until it
+    /// is dropped: see [`AtOutpost`].
+    pub fn make<B>(
+        self: &Arc<Self>,
+        body: B,
+        number: u64,
+        options: Options,
+    ) -> (Entry, JoinHandle<B::Output>)
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        let home = Arc::as_ptr(self).cast();
+        let body = AtOutpost {
+            body,
+            _outpost: self.clone(),
+        };
+        make(body, Home::Station, home, number, options)
+    }
+
+    /// Queues a task of this station.
+    pub fn submit(&self, entry: Entry) {
+        self.0.submit(entry);
+    }
+
+    /// # Safety
+    /// Rule 6: `outpost` is the task's, and `entry` has not been queued yet, so that its body is there
+    /// and with it a reference to the outpost.
+    pub(crate) unsafe fn submit_woken(outpost: *const Outpost, entry: Entry) {
+        // SAFETY: alive now, says the caller; from here on our own count keeps it: the task may run and
+        // end before `submit` returns.
+        let outpost = unsafe {
+            Arc::increment_strong_count(outpost);
+            Arc::from_raw(outpost)
+        };
+        outpost.submit(entry);
+    }
+}
+
+impl std::fmt::Debug for Outpost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Outpost")
+    }
+}
+
+/// A body that keeps its outpost alive.
+struct AtOutpost<B> {
+    body: B,
+    _outpost: Arc<Outpost>,
+}
+
+impl<B: Body> Body for AtOutpost<B> {
+    type Output = B::Output;
+
+    fn resume(
+        self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<B::Output> {
+        // SAFETY: structural pinning of `body`; there is no Drop and no other access.
+        unsafe { self.map_unchecked_mut(|this| &mut this.body) }.resume(cx)
+    }
+
+    fn ending(&self) -> crate::task::Ending {
+        self.body.ending()
+    }
+}
+
+fn make<B>(
+    body: B,
+    home: Home,
+    home_ptr: *const (),
+    number: u64,
+    options: Options,
+) -> (Entry, JoinHandle<B::Output>)
+where
+    B: Body + Send + 'static,
+    B::Output: Send + 'static,
+{
+    let id = || TaskId::numbered(u16::MAX - 3, number);
+    let entry = allocate(body, home, home_ptr, id, options, true);
+    // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
+    let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
+    (entry, handle)
+}
+
+// ---- wherever it is woken -----------------------------------------------------------------
+
+/// Queues a task on a thread that is no worker.
+pub type Fallback = fn(Entry);
+
+static FALLBACK: OnceLock<Fallback> = OnceLock::new();
+
+/// Where unconfined tasks go that are woken by a thread that is no worker. The first call counts.
+pub fn set_fallback(fallback: Fallback) {
+    let _ = FALLBACK.set(fallback);
+}
+
+std::thread_local! {
+    /// Unconfined tasks that were started inside another one's first turn.
+    static NESTED: RefCell<Option<VecDeque<Entry>>> = const { RefCell::new(None) };
+}
+
+/// Starts a task that runs here and now until it first suspends, and afterwards wherever it is woken.
+/// One that is started inside another's first turn begins when that turn is over: the stack does not
+/// grow. `remember` is told of it before it begins; false: it does not begin.
+pub fn spawn_unconfined<B>(
+    body: B,
+    number: u64,
+    options: Options,
+    remember: impl FnOnce(TaskRef) -> bool,
+) -> JoinHandle<B::Output>
+where
+    B: Body + Send + 'static,
+    B::Output: Send + 'static,
+{
+    let (entry, handle) = make(body, Home::Anywhere, std::ptr::null(), number, options);
+    if !remember(entry.task()) {
+        entry.refuse();
+        return handle;
+    }
+    let first = NESTED.with(|nested| match &mut *nested.borrow_mut() {
+        Some(queue) => {
+            queue.push_back(entry);
+            None
+        }
+        outermost => {
+            *outermost = Some(VecDeque::new());
+            Some(entry)
+        }
+    });
+    let mut next = first;
+    while let Some(entry) = next {
+        // A panic of the body ends in its join cell.
+        if let Ran::Again(entry) = entry.run(&Here) {
+            submit_anywhere(entry);
+        }
+        next = NESTED.with(|nested| {
+            let mut nested = nested.borrow_mut();
+            let entry = nested.as_mut().and_then(VecDeque::pop_front);
+            if entry.is_none() {
+                *nested = None;
+            }
+            entry
+        });
+    }
+    handle
+}
+
+struct Here;
+
+impl Scheduler for Here {
+    fn register(&self, _header: &Header) {}
+
+    fn is_stopping(&self) -> bool {
+        false
+    }
+}
+
+/// Queues an unconfined task where this thread is.
+pub(crate) fn submit_anywhere(entry: Entry) {
+    let left = context::with_worker(|worker| match worker {
+        Some(worker) => {
+            worker.wake(entry);
+            None
+        }
+        None => Some(entry),
+    });
+    match (left, FALLBACK.get()) {
+        (None, _) => {}
+        (Some(entry), Some(fallback)) => fallback(entry),
+        (Some(entry), None) => entry.refuse(),
+    }
+}

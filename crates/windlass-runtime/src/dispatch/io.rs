@@ -1,0 +1,103 @@
+//! The io dispatcher: tasks on the blocking pool's threads.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use windlass_core::station::{Outpost, Station};
+use windlass_core::task::{Body, Ending, Entry, JoinHandle, Options};
+
+use crate::blocking::BlockingPool;
+use crate::handle::Handle;
+use crate::runtime::Shared;
+
+/// Made when somebody first asks for it.
+#[derive(Debug, Default)]
+pub(crate) struct IoDispatcher(OnceLock<Arc<Outpost>>);
+
+/// Where woken tasks go.
+struct Threads(Weak<Shared>);
+
+impl Station for Threads {
+    fn submit(&self, entry: Entry) {
+        match self.0.upgrade() {
+            Some(shared) => {
+                let runtime = Handle::new(shared);
+                runtime.shared().blocking.submit(&runtime, entry, None);
+            }
+            // The runtime is gone, and with it every thread.
+            None => entry.refuse(),
+        }
+    }
+}
+
+pub(super) fn spawn<B>(
+    runtime: &Handle,
+    body: B,
+    options: Options,
+    start_within: Option<Duration>,
+) -> JoinHandle<B::Output>
+where
+    B: Body + Send + 'static,
+    B::Output: Send + 'static,
+{
+    let shared = runtime.shared();
+    shared.process.check();
+    if shared.simulator().is_some() {
+        // A simulation has one thread, and nothing in it blocks.
+        return runtime.spawn_body(body, options);
+    }
+    let outpost = shared
+        .io
+        .0
+        .get_or_init(|| Outpost::new(Threads(Arc::downgrade(shared))));
+    let number = shared.blocking.next_task();
+    let body = Remembered {
+        body,
+        note: Note {
+            pool: shared.blocking.clone(),
+            number,
+        },
+    };
+    let (entry, handle) = outpost.make(body, number, options);
+    if shared.blocking.remember(number, entry.task()) {
+        shared.blocking.submit(runtime, entry, start_within);
+    } else {
+        entry.refuse();
+    }
+    handle
+}
+
+pin_project! {
+    /// A body that the blocking pool knows of until it is dropped.
+    struct Remembered<B> {
+        #[pin]
+        body: B,
+        note: Note,
+    }
+}
+
+struct Note {
+    pool: Arc<BlockingPool>,
+    number: u64,
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        self.pool.forget(self.number);
+    }
+}
+
+impl<B: Body> Body for Remembered<B> {
+    type Output = B::Output;
+
+    fn resume(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<B::Output> {
+        self.project().body.resume(cx)
+    }
+
+    fn ending(&self) -> Ending {
+        self.body.ending()
+    }
+}

@@ -1,0 +1,31 @@
+//! The unconfined dispatcher: no thread of its own.
+
+use windlass_core::station;
+use windlass_core::task::{Body, Entry, JoinHandle, Options};
+
+use super::strays::Known;
+use crate::handle::Handle;
+
+/// On a thread that is no worker a woken task goes to the runtime the thread is in, or to the default.
+fn to_default(entry: Entry) {
+    Handle::current_or_default().shared().pool.adopt(entry);
+}
+
+pub(super) fn spawn<B>(runtime: &Handle, body: B, options: Options) -> JoinHandle<B::Output>
+where
+    B: Body + Send + 'static,
+    B::Output: Send + 'static,
+{
+    station::set_fallback(to_default);
+    let shared = runtime.shared();
+    shared.process.check();
+    let number = shared.strays.next_number();
+    let body = Known::new(body, shared.clone(), number);
+    let options = Options {
+        numbered: shared.simulator().is_some(),
+        ..options
+    };
+    station::spawn_unconfined(body, number, options, |task| {
+        shared.strays.remember(number, task)
+    })
+}

@@ -1,0 +1,425 @@
+//! Pools of their own: custom and single.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use windlass::dispatch::{Dispatcher, DispatcherError, OnRefusal, Scheduling, with_dispatcher};
+use windlass::{coroutine, time};
+
+use super::here;
+use crate::support::{Drops, Gate, eventually, expect_panics, in_time, join, runtime, wait};
+
+/// Threads of this process whose names begin so.
+fn threads_called(prefix: &str) -> usize {
+    std::fs::read_dir("/proc/self/task")
+        .expect("on Linux")
+        .filter_map(|task| {
+            let path = task.ok()?.path().join("comm");
+            std::fs::read_to_string(path).ok()
+        })
+        .filter(|name| name.starts_with(prefix))
+        .count()
+}
+
+#[test]
+fn what_a_custom_pool_spawns_runs_there_too() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::builder(2).name("own").build().expect("threads");
+    let names = join(
+        "it ends",
+        custom.spawn(async {
+            let child = windlass::spawn(async { here() });
+            let deep = coroutine::spawn(here);
+            [
+                here(),
+                child.await.expect("no panic"),
+                deep.await.expect("no panic"),
+            ]
+        }),
+    );
+    assert!(
+        names.iter().all(|name| name.starts_with("own-")),
+        "{names:?}"
+    );
+    assert_eq!(custom.name(), "own");
+}
+
+#[test]
+fn a_section_moves_to_a_dispatcher_and_comes_back() {
+    let runtime = runtime(2);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::builder(1)
+        .name("away")
+        .build()
+        .expect("threads");
+    let inner = custom.clone();
+    let names = join(
+        "it ends",
+        runtime.spawn(async move {
+            let before = here();
+            let away = with_dispatcher(&inner, async {
+                windlass::yield_now().await;
+                here()
+            });
+            let away = away.await.expect("no panic");
+            (before, away, here())
+        }),
+    );
+    assert!(names.0.starts_with("windlass-") && names.2.starts_with("windlass-"));
+    assert!(names.1.starts_with("away-"), "{names:?}");
+}
+
+#[test]
+fn a_section_for_the_dispatcher_it_is_on_does_not_move() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::custom(1).expect("threads");
+    let inner = custom.clone();
+    let ids = join(
+        "it ends",
+        custom.spawn(async move {
+            let outside = windlass::task::try_id();
+            let inside = with_dispatcher(&inner, async { windlass::task::try_id() }).await;
+            (outside, inside.expect("no panic"))
+        }),
+    );
+    assert_eq!(ids.0, ids.1, "the same task");
+}
+
+#[test]
+fn a_section_that_panics_tells_and_one_that_is_dropped_is_aborted() {
+    expect_panics();
+    let runtime = runtime(2);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::custom(1).expect("threads");
+    let inner = custom.clone();
+    let result = join(
+        "it comes back",
+        runtime.spawn(async move {
+            with_dispatcher(&inner, async { panic!("in a section, on purpose") }).await
+        }),
+    );
+    let error: windlass::JoinError = match result {
+        Ok(()) => unreachable!("it panicked"),
+        Err(error) => error,
+    };
+    assert!(error.is_panic());
+    let drops = Drops::default();
+    let guard = drops.guard();
+    let early = runtime.block_on(async {
+        let section = with_dispatcher(&custom, async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+        });
+        time::timeout(Duration::from_millis(5), section).await
+    });
+    assert!(early.is_err());
+    eventually("it is aborted", || drops.count() == 1);
+}
+
+#[test]
+fn the_last_handle_cancels_what_is_left_and_joins_the_threads() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let drops = Drops::default();
+    let custom = Dispatcher::builder(3)
+        .name("mortal")
+        .build()
+        .expect("threads");
+    let handles: Vec<_> = (0..10)
+        .map(|_| {
+            let guard = drops.guard();
+            custom.spawn(async move {
+                let _guard = guard;
+                std::future::pending::<()>().await;
+            })
+        })
+        .collect();
+    let other = custom.clone();
+    drop(custom);
+    assert_eq!(
+        threads_called("mortal-"),
+        4,
+        "three workers and their watchdog"
+    );
+    drop(other);
+    assert_eq!(threads_called("mortal-"), 0, "joined");
+    assert_eq!(drops.count(), 10);
+    for handle in handles {
+        assert!(wait("resolved", handle).expect_err("ended").is_cancelled());
+    }
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_inside() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::builder(2)
+        .name("inside")
+        .build()
+        .expect("threads");
+    let inner = custom.clone();
+    let gate = Gate::default();
+    let opened = gate.clone();
+    let task = custom.spawn(async move {
+        opened.wait();
+        drop(inner);
+        1
+    });
+    drop(custom);
+    gate.open();
+    assert_eq!(join("the turn goes on to its end", task), 1);
+    eventually("somebody else joins them", || {
+        threads_called("inside-") == 0
+    });
+}
+
+#[test]
+fn a_private_pool_ends_with_its_runtime() {
+    let runtime = runtime(1);
+    let drops = Drops::default();
+    let guard = drops.guard();
+    let custom = Dispatcher::builder(1)
+        .name("subject")
+        .build_in(runtime.handle())
+        .expect("threads");
+    let task = custom.spawn(async move {
+        let _guard = guard;
+        time::sleep(Duration::from_secs(3600)).await;
+    });
+    assert!(runtime.shutdown(Duration::from_secs(5)).is_clean());
+    assert_eq!((drops.count(), threads_called("subject-")), (1, 0));
+    assert!(wait("resolved", task).expect_err("ended").is_cancelled());
+    let refused = custom.spawn(async {});
+    assert!(wait("resolved", refused).expect_err("ended").is_cancelled());
+}
+
+#[test]
+fn a_single_thread_does_one_thing_after_another_in_order() {
+    let runtime = runtime(2);
+    let _entered = runtime.enter();
+    let single = Dispatcher::single().expect("a thread");
+    let order: Arc<Mutex<Vec<u32>>> = Arc::default();
+    let inside = Arc::new(AtomicBool::new(false));
+    let handles: Vec<_> = (0..1_000)
+        .map(|number| {
+            let (order, inside) = (order.clone(), inside.clone());
+            single.spawn(async move {
+                assert!(!inside.swap(true, Ordering::SeqCst), "two at once");
+                order.lock().expect("no panic").push(number);
+                inside.store(false, Ordering::SeqCst);
+            })
+        })
+        .collect();
+    for handle in handles {
+        join("each ends", handle);
+    }
+    let order = order.lock().expect("no panic").clone();
+    assert_eq!(order, (0..1_000).collect::<Vec<_>>());
+}
+
+/// Spawned by a task of the same thread, or by a coroutine, or woken by one: always at the tail.
+#[test]
+fn on_a_single_thread_the_order_holds_from_inside_too() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let single = Dispatcher::single().expect("a thread");
+    for as_coroutine in [false, true] {
+        let order: Arc<Mutex<Vec<u32>>> = Arc::default();
+        let noted = order.clone();
+        let children = move || -> Vec<windlass::JoinHandle<()>> {
+            (0..600)
+                .map(|number| {
+                    let order = noted.clone();
+                    if number % 2 == 0 {
+                        windlass::spawn(async move {
+                            order.lock().expect("no panic").push(number);
+                            windlass::yield_now().await;
+                            order.lock().expect("no panic").push(number + 1_000);
+                        })
+                    } else {
+                        coroutine::spawn(move || {
+                            order.lock().expect("no panic").push(number);
+                            coroutine::yield_now();
+                            order.lock().expect("no panic").push(number + 1_000);
+                        })
+                    }
+                })
+                .collect()
+        };
+        let handles = if as_coroutine {
+            single.spawn_coroutine(children)
+        } else {
+            single.spawn(async move { children() })
+        };
+        for handle in join("they are spawned", handles) {
+            join("each ends", handle);
+        }
+        let order = order.lock().expect("no panic").clone();
+        let expected: Vec<u32> = (0..600).chain(1_000..1_600).collect();
+        assert_eq!(order, expected, "coroutine: {as_coroutine}");
+    }
+}
+
+#[test]
+fn attributes_are_applied_and_read_back() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::builder(2)
+        .name("attributes")
+        .affinity([0])
+        .nice(7)
+        .on_refusal(OnRefusal::Strict)
+        .build()
+        .expect("everybody may be nicer, on a core that is there");
+    let found = custom.snapshot().attributes;
+    assert_eq!(found.len(), 2);
+    for attributes in found {
+        assert_eq!(attributes.affinity, Some(vec![0]));
+        assert_eq!(attributes.nice, Some(7));
+    }
+}
+
+#[test]
+fn a_refused_attribute_is_an_error_or_a_warning() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let strict = Dispatcher::builder(1)
+        .name("refused")
+        .affinity([1_023])
+        .on_refusal(OnRefusal::Strict)
+        .build();
+    let error = strict.expect_err("there is no such core");
+    assert!(matches!(error, DispatcherError::Attribute(_)));
+    assert!(error.to_string().contains("affinity"), "{error}");
+    assert_eq!(threads_called("refused-"), 0);
+    let warned = Dispatcher::builder(1)
+        .affinity([1_023])
+        .build()
+        .expect("it goes on without");
+    assert_eq!(join("it runs", warned.spawn(async { 1 })), 1);
+    assert_ne!(warned.snapshot().attributes[0].affinity, Some(vec![1_023]));
+}
+
+/// Real-time scheduling needs a privilege: either the thread has it, or that is said.
+#[test]
+fn real_time_scheduling_is_had_or_refused() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    for scheduling in [
+        Scheduling::Fifo { priority: 10 },
+        Scheduling::RoundRobin { priority: 5 },
+        Scheduling::Deadline {
+            runtime: Duration::from_millis(1),
+            deadline: Duration::from_millis(10),
+            period: Duration::from_millis(10),
+        },
+    ] {
+        let strict = Dispatcher::builder(1)
+            .scheduling(scheduling)
+            .on_refusal(OnRefusal::Strict)
+            .build();
+        match strict {
+            Ok(dispatcher) => {
+                let found = dispatcher.snapshot().attributes[0].scheduling;
+                assert_eq!(found, Some(scheduling));
+                assert_eq!(join("it runs", dispatcher.spawn(async { 1 })), 1);
+            }
+            Err(error) => assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn sizes_and_names_that_cannot_be_are_errors() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    assert!(matches!(Dispatcher::custom(0), Err(DispatcherError::Zero)));
+    assert!(matches!(
+        Dispatcher::custom(1 << 20),
+        Err(DispatcherError::TooMany { .. })
+    ));
+    let named = Dispatcher::builder(1).name("a\0b").build();
+    assert!(matches!(named, Err(DispatcherError::BadName)));
+}
+
+#[test]
+fn private_pools_are_in_the_snapshot_and_in_the_dump() {
+    let runtime = runtime(1);
+    let custom = Dispatcher::builder(2)
+        .name("visible")
+        .build_in(runtime.handle())
+        .expect("threads");
+    join("it runs", custom.spawn_named("a name", async {}));
+    let snapshot = runtime.snapshot();
+    assert_eq!(snapshot.dispatchers.len(), 1);
+    let pool = snapshot.dispatchers[0].pool.as_ref().expect("a pool");
+    assert_eq!(pool.workers.len(), 2);
+    let completed: u64 = pool.workers.iter().map(|w| w.tasks_completed).sum();
+    assert_eq!(completed, 1);
+    let mut dump = Vec::new();
+    runtime.debug_dump(&mut dump).expect("into memory");
+    let dump = String::from_utf8_lossy(&dump).into_owned();
+    assert!(dump.contains("dispatcher visible: workers 2"), "{dump}");
+    drop(custom);
+    assert!(runtime.snapshot().dispatchers.is_empty());
+}
+
+#[test]
+fn classes_of_a_dispatcher_are_those_of_its_tasks() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::custom(1).expect("a thread");
+    let (gate, inside) = (Gate::default(), Gate::default());
+    let (held, opened) = (gate.clone(), inside.clone());
+    let holding = custom.spawn(async move {
+        opened.open();
+        held.wait();
+    });
+    inside.wait();
+    let order: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let note = |name: &'static str| {
+        let order = order.clone();
+        async move { order.lock().expect("no panic").push(name) }
+    };
+    let low = custom.clone().with_class(windlass::task::Class::Low);
+    let high = custom.clone().with_class(windlass::task::Class::High);
+    let handles = [
+        low.spawn(note("low")),
+        custom.spawn(note("normal")),
+        high.spawn(note("high")),
+    ];
+    gate.open();
+    join("the worker is free", holding);
+    for handle in handles {
+        join("each ends", handle);
+    }
+    let order = order.lock().expect("no panic").clone();
+    assert_eq!(order, ["high", "normal", "low"]);
+}
+
+#[test]
+fn many_pools_come_and_go() {
+    let runtime = runtime(1);
+    let handle = runtime.handle().clone();
+    in_time("all come and go", move || {
+        let _entered = handle.enter();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let mut threads = HashSet::new();
+        for _ in 0..30 {
+            let custom = Dispatcher::custom(2).expect("threads");
+            let counted = ran.clone();
+            let name = windlass::block_on(custom.spawn(async move {
+                counted.fetch_add(1, Ordering::SeqCst);
+                std::thread::current().id()
+            }));
+            threads.insert(name.expect("no panic"));
+        }
+        assert_eq!(ran.load(Ordering::SeqCst), 30);
+        assert_eq!(threads.len(), 30);
+    });
+    assert!(runtime.snapshot().dispatchers.is_empty());
+}
