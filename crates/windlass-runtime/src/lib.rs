@@ -21,6 +21,7 @@ outside_of_models! {
     mod concurrent;
     mod diagnose;
     mod driver;
+    pub mod fork_join;
     pub mod fs;
     mod graceful;
     mod group;

@@ -19,8 +19,8 @@ pub use windlass_runtime::{
     Backend, BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError,
     DropGuard, EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, Limit, NoRuntime,
     NotInScope, Runtime, RuntimeSnapshot, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
-    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, channel, command, fs, join_all, net,
-    race, signal, simulator, spawn, spawn_blocking, sync, task, task_local, time,
+    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, channel, command, fork_join, fs,
+    join_all, net, race, signal, simulator, spawn, spawn_blocking, sync, task, task_local, time,
 };
 
 #[cfg(feature = "tokio-guest")]

@@ -2,7 +2,9 @@
 
 mod config;
 pub mod driver;
+pub mod fork;
 mod idle;
+mod latch;
 pub mod pool;
 pub mod simulate;
 pub(crate) mod stop;

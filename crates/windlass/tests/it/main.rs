@@ -11,6 +11,7 @@ mod cancel;
 mod channel;
 mod commands;
 mod fairness;
+mod fork_join;
 mod fs;
 mod groups;
 #[cfg(all(feature = "http", feature = "tokio-guest"))]
