@@ -13,6 +13,8 @@ pub enum Workload {
     PingPongOne,
     ChainedSpawn,
     ForkJoinTasks,
+    ForkJoin,
+    CpuTasks,
     RemoteWake,
     StealLatency,
     Idle,
@@ -64,7 +66,7 @@ pub struct Facts {
 const LIMITS: &str = "limits";
 
 impl Workload {
-    pub const ALL: [Workload; 31] = [
+    pub const ALL: [Workload; 33] = [
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -73,6 +75,8 @@ impl Workload {
         Workload::PingPongOne,
         Workload::ChainedSpawn,
         Workload::ForkJoinTasks,
+        Workload::ForkJoin,
+        Workload::CpuTasks,
         Workload::RemoteWake,
         Workload::StealLatency,
         Workload::Idle,
@@ -158,6 +162,18 @@ impl Workload {
                 "ns/task",
                 Size::Fib(25),
                 "fib(n), a spawned task per branch, no cutoff",
+            ),
+            ForkJoin => facts(
+                "fork_join",
+                "ns/join",
+                Size::Fib(32),
+                "fib(n), a binary join of closures per call, no cutoff",
+            ),
+            CpuTasks => facts(
+                "cpu_tasks",
+                "ns/task",
+                count(100),
+                "batches of 1,000 closures of about 50 ns each, spawned and waited for",
             ),
             RemoteWake => facts(
                 "remote_wake",

@@ -1,14 +1,53 @@
-//! forte's thread pool, spawning futures.
+//! forte's thread pool, spawning futures and closures.
 
-use forte::{Task, ThreadPool};
+use forte::{Task, ThreadPool, Worker};
 
-use super::{ASYNC, AsyncPeer, Peer, run_async};
+use super::{ASYNC, AsyncPeer, CLOSURES, Job, Peer, run_async};
+use crate::sample::Sample;
+use crate::workload::Workload;
+use crate::workloads::fork_join;
 
 pub const PEER: Peer = Peer {
     name: "forte",
-    workloads: &[ASYNC],
-    run: run_async::<Forte>,
+    workloads: &[ASYNC, CLOSURES],
+    run,
 };
+
+fn run(job: Job) -> Sample {
+    match job.workload {
+        Workload::ForkJoin => {
+            Forte::start(job.workers);
+            fork_join::joins(job.size, |n| {
+                Forte::run_on_worker(async move {
+                    let timed = Worker::map_current(|worker| fork_join::timed(|| fib(worker, n)));
+                    timed.expect("it runs on a worker")
+                })
+            })
+        }
+        Workload::CpuTasks => {
+            Forte::start(job.workers);
+            let size = job.size;
+            Forte::run_on_worker(async move { fork_join::batches(size, batch) })
+        }
+        _ => run_async::<Forte>(job),
+    }
+}
+
+fn fib(worker: &Worker, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (one, two) = worker.join(|worker| fib(worker, n - 1), |worker| fib(worker, n - 2));
+    one + two
+}
+
+fn batch(sum: &std::sync::atomic::AtomicU64) {
+    POOL.scope(|scope| {
+        for seed in 0..fork_join::BATCH {
+            scope.spawn(move |_: &Worker| fork_join::add(sum, seed));
+        }
+    });
+}
 
 static POOL: ThreadPool = ThreadPool::new();
 

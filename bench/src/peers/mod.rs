@@ -13,6 +13,7 @@ use crate::workload::Workload;
 
 mod async_executor;
 mod channels;
+mod chili;
 #[cfg(feature = "forte")]
 mod forte;
 mod machine;
@@ -166,6 +167,9 @@ const ASYNC: &[Workload] = &[
     Workload::Memory,
 ];
 
+/// What runs closures that borrow.
+const CLOSURES: &[Workload] = &[Workload::ForkJoin, Workload::CpuTasks];
+
 /// What channels can do.
 const MPSC: &[Workload] = &[
     Workload::MpscBounded,
@@ -187,7 +191,7 @@ const SERVICES: &[Workload] = &[
 /// What smol has no equivalent of.
 const ANNOUNCE: &[Workload] = &[Workload::Oneshot, Workload::Watch, Workload::Broadcast];
 
-/// Everything: ours and tokio.
+/// Everything but fork-join: ours and tokio.
 const WHOLE: &[&[Workload]] = &[ASYNC, MPSC, SERVICES, ANNOUNCE];
 
 /// All peers of this build, ours first.
@@ -201,6 +205,7 @@ pub const ALL: &[Peer] = &[
     forte::PEER,
     may::PEER,
     rayon::PEER,
+    chili::PEER,
     channels::flume::PEER,
     channels::async_channel::PEER,
     channels::kanal::PEER,

@@ -7,23 +7,26 @@ use std::time::Duration;
 
 use futures_lite::future::block_on;
 
-use super::{Job, Peer, cannot};
+use super::{CLOSURES, Job, Peer, cannot};
 use crate::countdown::Countdown;
 use crate::sample::{Sample, time};
 use crate::workload::Workload;
-use crate::workloads::{idle, remote_wake, spawn, steal};
+use crate::workloads::{fork_join, idle, remote_wake, spawn, steal};
 
 pub const PEER: Peer = Peer {
     name: "rayon",
-    workloads: &[&[
-        Workload::SpawnExternal,
-        Workload::SpawnInternal,
-        Workload::SpawnDetached,
-        Workload::ChainedSpawn,
-        Workload::RemoteWake,
-        Workload::StealLatency,
-        Workload::Idle,
-    ]],
+    workloads: &[
+        &[
+            Workload::SpawnExternal,
+            Workload::SpawnInternal,
+            Workload::SpawnDetached,
+            Workload::ChainedSpawn,
+            Workload::RemoteWake,
+            Workload::StealLatency,
+            Workload::Idle,
+        ],
+        CLOSURES,
+    ],
     run,
 };
 
@@ -50,11 +53,31 @@ fn run(job: Job) -> Sample {
         }),
         Workload::SpawnDetached => Sample::per_operation(size, || time(|| spawn_detached(size))),
         Workload::ChainedSpawn => Sample::per_operation(size, || time(|| chain(size))),
+        Workload::ForkJoin => {
+            fork_join::joins(size, |n| rayon::scope(|_| fork_join::timed(|| fib(n))))
+        }
+        Workload::CpuTasks => rayon::scope(|_| {
+            fork_join::batches(size, |sum| {
+                rayon::scope(|scope| {
+                    for seed in 0..fork_join::BATCH {
+                        scope.spawn(move |_| fork_join::add(sum, seed));
+                    }
+                });
+            })
+        }),
         Workload::RemoteWake => Sample::latencies(&wake(size)),
         Workload::StealLatency => steal::sample(&steal_latencies(size)),
         Workload::Idle => idle::after(size, || spawn_detached(idle::WARM_UP)),
         other => cannot(other),
     }
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (one, two) = rayon::join(|| fib(n - 1), || fib(n - 2));
+    one + two
 }
 
 /// rayon joins through a scope; each closure leaves its result where a join handle would have brought it.

@@ -12,15 +12,51 @@ use windlass::{JoinHandle, Runtime};
 
 use super::channels::wait_then_send;
 use super::{
-    AsyncPeer, Broadcasts, Locks, Mpsc, NetPeer, OURS, Oneshots, Peer, TimePeer, WHOLE, Watches,
-    hello, run_whole, sockets,
+    ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, Job, Locks, MPSC, Mpsc, NetPeer, OURS,
+    Oneshots, Peer, SERVICES, TimePeer, Watches, hello, run_whole, sockets,
 };
+use crate::sample::Sample;
+use crate::workload::Workload;
+use crate::workloads::fork_join;
 
 pub const PEER: Peer = Peer {
     name: OURS,
-    workloads: WHOLE,
-    run: run_whole::<Windlass>,
+    workloads: &[ASYNC, MPSC, SERVICES, ANNOUNCE, CLOSURES],
+    run,
 };
+
+fn run(job: Job) -> Sample {
+    match job.workload {
+        Workload::ForkJoin => {
+            Windlass::start(job.workers);
+            fork_join::joins(job.size, |n| {
+                Windlass::run_on_worker(async move { fork_join::timed(|| fib(n)) })
+            })
+        }
+        Workload::CpuTasks => {
+            Windlass::start(job.workers);
+            let size = job.size;
+            Windlass::run_on_worker(async move { fork_join::batches(size, batch) })
+        }
+        _ => run_whole::<Windlass>(job),
+    }
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (one, two) = windlass::fork_join::join(|| fib(n - 1), || fib(n - 2));
+    one + two
+}
+
+fn batch(sum: &std::sync::atomic::AtomicU64) {
+    windlass::fork_join::scope(|scope| {
+        for seed in 0..fork_join::BATCH {
+            scope.spawn(move |_| fork_join::add(sum, seed));
+        }
+    });
+}
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 

@@ -13,6 +13,21 @@ pub const RING_CAPACITY: usize = if cfg!(windlass_loom) {
     256
 };
 
+/// Jobs a worker's deque holds before it grows: joins fork lazily and need few, a scope may need many.
+pub const FORK_CAPACITY: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
+    2
+} else {
+    64
+};
+
+/// With so many jobs in its own deque a worker runs both halves of a join itself: thieves have enough
+/// to take, and when they have taken it the next join forks again. That leaves about n^3 / 6 forks in
+/// a tree of depth n, 5,000 of 3.5 million in fib(32).
+pub const FORK_ENOUGH: usize = 3;
+/// One in so many joins forks all the same: in a recursion that is a list and not a tree, the halves
+/// that wait are in frames that make no join any more, and nobody else could ever take them.
+pub const FORK_ONE_IN: u32 = 64;
+
 /// Polls between two maintenance passes of a worker (the tick).
 pub const POLLS_PER_TICK: u32 = if cfg!(windlass_shuttle) { 4 } else { 128 };
 

@@ -58,14 +58,19 @@ pub fn set_signal(signal: Option<Arc<dyn Signal>>) {
 }
 
 /// A way to wait where a thread need not sleep: calls the function until it says true. False: not
-/// here.
-pub type Suspend = fn(&mut dyn FnMut(&mut Context<'_>) -> bool) -> bool;
+/// here. If the first argument is set, nothing may unwind out of the wait.
+pub type Suspend = fn(bool, &mut dyn FnMut(&mut Context<'_>) -> bool) -> bool;
 
 static SUSPEND: OnceLock<Suspend> = OnceLock::new();
 
 /// From now on `block_on` waits in the given way wherever that is possible. The first call counts.
 pub fn set_suspend(suspend: Suspend) {
     let _ = SUSPEND.set(suspend);
+}
+
+/// Waits in that way, if this is a place for it.
+pub(crate) fn suspend(shielded: bool, poll: &mut dyn FnMut(&mut Context<'_>) -> bool) -> bool {
+    SUSPEND.get().is_some_and(|suspend| suspend(shielded, poll))
 }
 
 /// Runs `future` on this thread, which sleeps while it is pending; inside a coroutine, that is
@@ -77,14 +82,12 @@ pub fn set_suspend(suspend: Suspend) {
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut output = None;
-    let suspended = SUSPEND.get().is_some_and(|suspend| {
-        suspend(&mut |cx| match future.as_mut().poll(cx) {
-            Poll::Ready(value) => {
-                output = Some(value);
-                true
-            }
-            Poll::Pending => false,
-        })
+    let suspended = suspend(false, &mut |cx| match future.as_mut().poll(cx) {
+        Poll::Ready(value) => {
+            output = Some(value);
+            true
+        }
+        Poll::Pending => false,
     });
     match output {
         Some(output) if suspended => output,

@@ -121,7 +121,7 @@ fn dump_dispatcher(dispatcher: &DispatcherSnapshot, out: &mut impl Write) -> io:
 fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "{:>6} {:<9} {:>4} {:>4} {:>12} {:>12} {:>9} {:>8} {:>8} {:>10} {:>10}  in or last in",
+        "{:>6} {:<9} {:>4} {:>4} {:>12} {:>12} {:>9} {:>9} {:>8} {:>8} {:>10} {:>10}  in or last in",
         "worker",
         "state",
         "ring",
@@ -129,6 +129,7 @@ fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<
         "polls",
         "completed",
         "stolen",
+        "jobs st.",
         "parks",
         "overfl.",
         "mean run",
@@ -138,11 +139,12 @@ fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<
         let task = match (&worker.task_name, worker.task_location) {
             (Some(name), Some(location)) => format!("{name} ({location})"),
             (None, Some(location)) => location.to_string(),
+            (Some(name), None) => name.clone(),
             _ => "-".into(),
         };
         writeln!(
             out,
-            "{:>6} {:<9} {:>4} {:>4} {:>12} {:>12} {:>9} {:>8} {:>8} {:>10} {:>10}  {task}",
+            "{:>6} {:<9} {:>4} {:>4} {:>12} {:>12} {:>9} {:>9} {:>8} {:>8} {:>10} {:>10}  {task}",
             worker.index,
             format!("{:?}", worker.state),
             worker.ring_len,
@@ -150,6 +152,7 @@ fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<
             worker.polls,
             worker.tasks_completed,
             worker.tasks_stolen,
+            worker.forks_stolen,
             worker.park_events,
             worker.overflows,
             format!("{:.1?}", worker.avg_run),

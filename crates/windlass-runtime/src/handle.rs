@@ -136,7 +136,7 @@ impl Handle {
         )
     }
 
-    fn pool(&self) -> &Pool {
+    pub(crate) fn pool(&self) -> &Pool {
         self.0.process.check();
         &self.0.pool
     }

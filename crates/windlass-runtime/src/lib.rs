@@ -23,6 +23,7 @@ outside_of_models! {
     mod diagnose;
     pub mod dispatch;
     mod driver;
+    pub mod fork_join;
     pub mod fs;
     mod graceful;
     mod group;

@@ -20,8 +20,8 @@ pub use windlass_runtime::{
     DropGuard, EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, Limit, NoRuntime,
     NotInScope, ResizeError, Runtime, RuntimeSnapshot, SchedPolicy, ShutdownReport,
     SpawnBlockingError, Spin, StuckJob, SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError,
-    channel, command, coroutine, dispatch, fs, join_all, net, race, signal, simulator, spawn,
-    spawn_blocking, sync, task, task_local, time,
+    channel, command, coroutine, dispatch, fork_join, fs, join_all, net, race, signal, simulator,
+    spawn, spawn_blocking, sync, task, task_local, time,
 };
 
 #[cfg(feature = "tokio-guest")]

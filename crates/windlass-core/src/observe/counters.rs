@@ -38,6 +38,7 @@ pub(crate) struct Counters {
     pub(crate) steals_tried: Counter,
     pub(crate) steals_made: Counter,
     pub(crate) tasks_stolen: Counter,
+    pub(crate) forks_stolen: Counter,
     pub(crate) slot_polls: Counter,
     pub(crate) overflows: Counter,
     pub(crate) parks: Counter,

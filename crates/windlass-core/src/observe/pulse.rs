@@ -9,6 +9,8 @@ use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Orderin
 use crate::task::Header;
 
 const NAME_WORDS: usize = 6;
+/// What a worker is in that runs a stolen job.
+const JOB: &str = "(fork-join job)";
 
 #[derive(Debug)]
 pub(crate) struct Pulse {
@@ -66,6 +68,20 @@ impl Pulse {
             None => self.begin_with_extra(task),
         }
         polls
+    }
+
+    /// A job of a fork-join begins with no task below it.
+    pub(crate) fn begin_job(&self) {
+        self.count();
+        self.id.store(0, Ordering::Relaxed);
+        self.location.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.set_name(JOB);
+    }
+
+    /// Counts as a poll, in the same task.
+    pub(crate) fn count(&self) {
+        let polls = self.polls.load(Ordering::Relaxed).wrapping_add(1);
+        self.polls.store(polls, Ordering::Relaxed);
     }
 
     #[cold]

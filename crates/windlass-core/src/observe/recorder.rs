@@ -67,13 +67,15 @@ pub enum EventKind {
     SlowPoll = 8,
     /// A task panicked; the argument is its id.
     Panic = 9,
+    /// A job of a fork-join was stolen; the argument is the worker it was taken from.
+    StealJob = 10,
 }
 
 impl EventKind {
     fn from_u8(value: u8) -> Option<EventKind> {
         use EventKind::*;
         [
-            Spawn, Poll, Wake, Steal, Park, Unpark, Overflow, Cancel, SlowPoll, Panic,
+            Spawn, Poll, Wake, Steal, Park, Unpark, Overflow, Cancel, SlowPoll, Panic, StealJob,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == value)
@@ -101,7 +103,7 @@ impl Event {
         use EventKind::*;
         match self.kind {
             Spawn | Poll | Wake | Cancel | SlowPoll | Panic => TaskId::from_number(self.argument),
-            Steal | Park | Unpark | Overflow => None,
+            Steal | Park | Unpark | Overflow | StealJob => None,
         }
     }
 }

@@ -76,6 +76,10 @@ pub struct WorkerSnapshot {
     pub steal_successes: u64,
     /// Tasks taken in them.
     pub tasks_stolen: u64,
+    /// Jobs of its fork-joins that others may take.
+    pub forks_len: usize,
+    /// Jobs of fork-joins that it took from other workers.
+    pub forks_stolen: u64,
     /// Polls of tasks that came from the slot.
     pub slot_polls: u64,
     /// Times half the ring moved to the injector.

@@ -1,16 +1,18 @@
-//! The queues: a ring and a slot per worker, an injector and three class queues per pool.
+//! The queues: a ring, a slot and a deque per worker, an injector and three class queues per pool.
 //!
 //! They hold raw pointers and know nothing of tasks beyond a link, so that the models check them
 //! alone.
 
 mod batch;
 mod class;
+mod deque;
 mod injector;
 mod ring;
 mod slot;
 
 pub use batch::{Batch, Linked};
 pub use class::Classes;
+pub use deque::{Deque, JobRef, RunJob, Taken};
 pub use injector::{Closed, Injector};
 pub use ring::Ring;
 pub use slot::Slot;

@@ -3,7 +3,9 @@
 mod config;
 mod crew;
 pub mod driver;
+pub mod fork;
 mod idle;
+mod latch;
 pub mod pool;
 pub mod simulate;
 pub(crate) mod stop;

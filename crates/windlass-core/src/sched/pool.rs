@@ -11,7 +11,7 @@ use crate::observe::{
     Counters, Event, PoolSnapshot, Pulse, Recorder, Recording, StuckWorker, WorkerSnapshot,
     WorkerState,
 };
-use crate::queue::{Batch, Classes, Closed, Injector, Linked, Ring, Slot};
+use crate::queue::{Batch, Classes, Closed, Deque, Injector, Linked, Ring, Slot};
 pub use crate::sched::config::{Config, EventHook, Hooks, Spin, StallHook, ThreadHook};
 use crate::sched::crew::Crew;
 use crate::sched::driver::Driver;
@@ -33,7 +33,11 @@ pub(crate) struct Remote {
     pub(crate) slot: Slot<Header>,
     /// Tasks that only this worker may run, woken by others.
     pub(crate) inbox: Injector<Header>,
+    /// Jobs of the fork-joins that it is in.
+    pub(crate) forks: Deque,
     pub(crate) parker: Padded<Parker>,
+    /// Where it sleeps until a latch is set.
+    pub(crate) joiner: Padded<Parker>,
     pub(crate) counters: Padded<Counters>,
     pub(crate) pulse: Padded<Pulse>,
     pub(crate) recorder: Recorder,
@@ -41,6 +45,8 @@ pub(crate) struct Remote {
     pub(crate) interval: AtomicU32,
     /// A thief took something since this worker last asked.
     pub(crate) robbed: AtomicBool,
+    /// The same for jobs.
+    pub(crate) forks_robbed: AtomicBool,
     /// The longest poll the watchdog saw.
     pub(crate) stalled_ns: AtomicU64,
 }
@@ -51,13 +57,16 @@ impl Remote {
             ring: Ring::new(),
             slot: Slot::default(),
             inbox: Injector::default(),
+            forks: Deque::new(),
             parker: Padded(Parker::new()),
+            joiner: Padded(Parker::new()),
             counters: Padded::default(),
             pulse: Padded::default(),
             recorder: Recorder::default(),
             registry: Registry::new(),
             interval: AtomicU32::new(0),
             robbed: AtomicBool::new(false),
+            forks_robbed: AtomicBool::new(false),
             stalled_ns: AtomicU64::new(0),
         }
     }
@@ -418,9 +427,11 @@ impl Pool {
             let own = self.crew.remote(worker);
             return !own.ring.is_empty() || !own.slot.is_empty();
         }
-        self.crew
-            .remotes()
-            .any(|remote| !remote.ring.is_empty() || !remote.slot.is_empty())
+        // Workers of a pool that stops take no jobs.
+        let jobs = !self.stop.is_stopping();
+        self.crew.remotes().any(|remote| {
+            !remote.ring.is_empty() || !remote.slot.is_empty() || (jobs && !remote.forks.is_empty())
+        })
     }
 
     // ---- the driver's seat ----------------------------------------------------------------
@@ -714,6 +725,8 @@ impl Pool {
             steal_attempts: counters.steals_tried.get(),
             steal_successes: counters.steals_made.get(),
             tasks_stolen: counters.tasks_stolen.get(),
+            forks_len: remote.forks.len(),
+            forks_stolen: counters.forks_stolen.get(),
             slot_polls: counters.slot_polls.get(),
             overflows: counters.overflows.get(),
             park_events: counters.parks.get(),

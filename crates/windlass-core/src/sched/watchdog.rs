@@ -186,10 +186,14 @@ fn look(
     if stuck >= STRANDED_NS {
         if queued_behind > 0 {
             rescue(pool, index);
-        } else if !pool.injector.is_empty() || pool.classes.any() || pool.driver_is_deserted() {
+        } else if !pool.injector.is_empty()
+            || pool.classes.any()
+            || pool.driver_is_deserted()
+            || (pool.config.stealing && !remote.forks.is_empty())
+        {
             // Work for anybody, which it thought it would soon come to; or it left the driver to run
             // this, and somebody else has to wait for timers and I/O: who is told finds no work and
-            // sits down there.
+            // sits down there; or half of a join that turns out to be long.
             pool.announce();
         }
     }

@@ -16,10 +16,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use crate::observe::EventKind;
-use crate::queue::Batch;
+use crate::queue::{Batch, JobRef};
 use crate::sched::pool::{EventHook, Pool, Remote};
 use crate::sched::stop::Phase;
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, XorShift, clock, hint, thread};
 use crate::task::state::Home;
 use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId, contain};
@@ -35,7 +35,7 @@ pub(crate) struct Worker {
     /// The other half, at hand without a look into the pool's array.
     remote: Arc<Remote>,
     pub(crate) index: usize,
-    policy: Policy,
+    pub(super) policy: Policy,
     /// Everything goes through the injector.
     in_order: bool,
     shard: Shard,
@@ -51,7 +51,15 @@ pub(crate) struct Worker {
     woken: Cell<u64>,
     sample_mask: Cell<u64>,
     pace: Pace,
-    lone: LoneGate,
+    lone: Gate,
+    lone_skip: Cell<u32>,
+    /// What the search found when there was no task.
+    job: Cell<Option<JobRef>>,
+    /// Joins that might have forked.
+    pub(super) joins: Cell<u32>,
+    /// Coroutines that were suspended on this worker.
+    pub(super) suspensions: Cell<u64>,
+    pub(super) fork_gate: Gate,
     spinning: Spinning,
     narration: Option<Narration>,
     pinned: Pinned,
@@ -88,11 +96,29 @@ struct Pace {
     interval: Cell<u32>,
 }
 
-/// Holds back calls for help with a single task, after calls that were wasted.
-struct LoneGate {
+/// Holds back calls for help, after calls that were wasted.
+#[derive(Default)]
+pub(super) struct Gate {
     step: Cell<u64>,
     until: Cell<u64>,
-    skip: Cell<u32>,
+}
+
+impl Gate {
+    /// Whether to call now; that counts as wasted until somebody has come and taken something.
+    pub(super) fn opens(&self, policy: &Policy, robbed: &AtomicBool) -> bool {
+        if robbed.swap(false, Ordering::Relaxed) {
+            self.step.set(0);
+        }
+        let now = clock::now();
+        if self.step.get() > 0 && now < self.until.get() {
+            return false;
+        }
+        let step =
+            (self.step.get() * 2).clamp(policy.lone_notify_min_ns, policy.lone_notify_max_ns);
+        self.step.set(step);
+        self.until.set(now + step);
+        true
+    }
 }
 
 /// Whether it pays to go on searching: it does if that has found something lately.
@@ -173,11 +199,12 @@ impl Worker {
                 poll_ns: Cell::new(INITIAL_POLL_NS),
                 interval: Cell::new(interval),
             },
-            lone: LoneGate {
-                step: Cell::new(0),
-                until: Cell::new(0),
-                skip: Cell::new(0),
-            },
+            lone: Gate::default(),
+            lone_skip: Cell::new(0),
+            job: Cell::new(None),
+            joins: Cell::new(0),
+            suspensions: Cell::new(0),
+            fork_gate: Gate::default(),
             spinning: Spinning::default(),
             narration: on_events.map(|hook| Narration {
                 hook,
@@ -190,7 +217,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn remote(&self) -> &Remote {
+    pub(super) fn remote(&self) -> &Remote {
         &self.remote
     }
 
@@ -210,6 +237,8 @@ impl Worker {
                     }
                     self.turn(entry);
                 }
+                // A job, because there was no task: look again from the start.
+                None if self.found_job() => {}
                 // Whoever listens may have made work.
                 None if self.narrate() => {}
                 None => self.park(),
@@ -250,6 +279,16 @@ impl Worker {
         if self.pool.has_work(self.index) {
             self.pool.announce();
         }
+    }
+
+    /// Runs the job that the search has found instead of a task, if it has; there is no task below it.
+    fn found_job(&self) -> bool {
+        let Some(job) = self.job.take() else {
+            return false;
+        };
+        self.end_search();
+        self.run_job(job);
+        true
     }
 
     /// Tells what was recorded since the last time; true if there was something. Never inside a poll
@@ -411,7 +450,7 @@ impl Worker {
         }
     }
 
-    fn begin_batch(&self, now: u64) {
+    pub(super) fn begin_batch(&self, now: u64) {
         let most = if self.sample_mask.get() == 0 {
             POLLS_PER_STAMP
         } else {
@@ -603,7 +642,12 @@ impl Worker {
                 .or_else(|| self.steal(last))
                 .or_else(|| self.take_injected())
                 .or_else(|| self.take_leftovers());
-            if found.is_some() {
+            // A job of a fork-join comes after every task there is: it may be long.
+            self.job.set(match found {
+                Some(_) => None,
+                None => self.steal_job(last),
+            });
+            if found.is_some() || self.job.get().is_some() {
                 self.spinning.found(round);
                 return found;
             }
@@ -654,30 +698,34 @@ impl Worker {
 
     /// Half of a victim's ring; on the last pass the slots too.
     fn steal(&self, last: bool) -> Option<Entry> {
-        let workers = self.pool.crew.known();
-        if !self.pool.config.stealing || workers == 1 {
-            return None;
-        }
-        let probes = if last {
+        let mut victims = self.victims(last);
+        let slots = victims.clone();
+        victims
+            .find_map(|victim| self.steal_from_ring(victim))
+            .or_else(|| {
+                let mut victims = slots.filter(|_| last);
+                victims.find_map(|victim| self.steal_from_slot(victim))
+            })
+    }
+
+    /// Other workers in turn, from a random one on: some of them, on the last pass all.
+    pub(super) fn victims(&self, last: bool) -> impl Iterator<Item = usize> + Clone + use<> {
+        let (own, workers) = (self.index, self.pool.crew.known());
+        let probes = if !self.pool.config.stealing || workers == 1 {
+            0
+        } else if last {
             workers
         } else {
             self.pool.config.victims.min(workers)
         };
-        let start = self.rng.borrow_mut().below(workers);
-        let victims = (0..probes).map(|offset| (start + offset) % workers);
-        let victims = victims.filter(|victim| *victim != self.index);
-        victims
-            .clone()
-            .find_map(|victim| self.steal_from_ring(victim))
-            .or_else(|| {
-                if last {
-                    victims
-                        .clone()
-                        .find_map(|victim| self.steal_from_slot(victim))
-                } else {
-                    None
-                }
-            })
+        let start = if probes == 0 {
+            0
+        } else {
+            self.rng.borrow_mut().below(workers)
+        };
+        (0..probes)
+            .map(move |offset| (start + offset) % workers)
+            .filter(move |victim| *victim != own)
     }
 
     fn steal_from_ring(&self, victim: usize) -> Option<Entry> {
@@ -837,9 +885,9 @@ impl Worker {
         if self.pace.poll_ns.get() >= self.policy.worth_a_wake_ns {
             return self.pool.announce();
         }
-        let skip = self.lone.skip.get();
+        let skip = self.lone_skip.get();
         if skip > 0 {
-            self.lone.skip.set(skip - 1);
+            self.lone_skip.set(skip - 1);
             return;
         }
         self.announce_lone_gated();
@@ -847,20 +895,11 @@ impl Worker {
 
     #[cold]
     fn announce_lone_gated(&self) {
-        if self.remote().robbed.swap(false, Ordering::Relaxed) {
-            self.lone.step.set(0);
+        if self.lone.opens(&self.policy, &self.remote().robbed) {
+            self.announce();
+        } else {
+            self.lone_skip.set(LONE_NOTIFY_STRIDE);
         }
-        let now = clock::now();
-        if self.lone.step.get() > 0 && now < self.lone.until.get() {
-            self.lone.skip.set(LONE_NOTIFY_STRIDE);
-            return;
-        }
-        let policy = &self.policy;
-        let step =
-            (self.lone.step.get() * 2).clamp(policy.lone_notify_min_ns, policy.lone_notify_max_ns);
-        self.lone.step.set(step);
-        self.lone.until.set(now + step);
-        self.announce();
     }
 
     // ---- sleeping and ending --------------------------------------------------------------

@@ -493,3 +493,66 @@ fn shuttle_a_worker_that_blocks_is_replaced() {
         assert!(pool.shutdown(None).stuck.is_empty());
     });
 }
+/// A tree of forks with a job in each frame, by hand: what `fork_join::join` does.
+fn fork_tree(depth: u32) -> usize {
+    use windlass_core::queue::{JobRef, Taken};
+    use windlass_core::sched::fork::{self, Latch};
+
+    struct Half {
+        latch: Latch,
+        depth: u32,
+        result: AtomicUsize,
+    }
+    unsafe fn stolen(half: *const (), _: Taken) {
+        let half = half.cast::<Half>();
+        fork::here(|here| {
+            let here = here.expect("jobs run on workers");
+            // SAFETY: the frame waits for the latch, which is set last.
+            unsafe {
+                (*half).latch.stolen_by(here.index());
+                let result = fork_tree((*half).depth);
+                (*half).result.store(result, Ordering::Relaxed);
+                here.set(&raw const (*half).latch);
+            }
+        });
+    }
+    if depth == 0 {
+        return 1;
+    }
+    fork::here(|here| {
+        let here = here.expect("it runs on a worker");
+        let half = Half {
+            latch: here.latch(),
+            depth: depth - 1,
+            result: AtomicUsize::new(0),
+        };
+        // SAFETY: it is taken back or waited for below.
+        unsafe { here.fork(JobRef::new((&raw const half).cast(), stolen)) };
+        let one = fork_tree(depth - 1);
+        if here.take().is_some() {
+            return one + fork_tree(depth - 1);
+        }
+        let latch = &half.latch;
+        here.wait(latch, || {
+            here.steal_from(latch.thief()?, || !latch.is_set())
+        });
+        one + half.result.load(Ordering::Relaxed)
+    })
+}
+
+#[test]
+fn shuttle_every_half_of_a_fork_join_is_run_once() {
+    for workers in [2, 3] {
+        check(1_000, move || {
+            let pool = start(workers);
+            let trees: Vec<_> = (0..2)
+                .map(|_| spawn(&pool, async { fork_tree(3) }))
+                .collect();
+            for tree in trees {
+                let leaves = windlass_core::block_on(tree).expect("it does not fail");
+                assert_eq!(leaves, 8);
+            }
+            assert!(pool.shutdown(None).stuck.is_empty());
+        });
+    }
+}

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use corosensei::CoroutineResult;
 use windlass_core::context;
+use windlass_core::sched::fork;
 use windlass_core::task::{Body, Ending};
 
 use super::frame::{Frame, suspend_in_block_on};
@@ -70,6 +71,7 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
         match this.frame.during_resume(cx, || coroutine.resume(())) {
             CoroutineResult::Yield(()) => {
                 check::switched(&this.frame);
+                fork::suspended();
                 Poll::Pending
             }
             CoroutineResult::Return(result) => {

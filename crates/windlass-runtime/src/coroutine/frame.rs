@@ -222,10 +222,14 @@ fn block_thread<F: Future>(future: F) -> F::Output {
 }
 
 /// How `block_on` waits inside a coroutine.
-pub(super) fn suspend_in_block_on(poll: &mut dyn FnMut(&mut Context<'_>) -> bool) -> bool {
+pub(super) fn suspend_in_block_on(
+    shielded: bool,
+    poll: &mut dyn FnMut(&mut Context<'_>) -> bool,
+) -> bool {
     let Some(frame) = running() else {
         return false;
     };
+    let _shield = shielded.then(|| frame.shield());
     frame.wait(poll_fn(|cx| {
         if poll(cx) {
             Poll::Ready(())

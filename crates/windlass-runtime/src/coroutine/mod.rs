@@ -107,7 +107,8 @@ where
 /// Over a suspension point nothing on its stack may belong to a thread: no reference to a
 /// thread-local, no `Rc`, no lock guard of the standard library, nothing else that is not `Send`. That
 /// includes what the compiler keeps there: functions that use a thread-local both before and after a
-/// suspension point may see the old thread's.
+/// suspension point may see the old thread's. Nor may it be suspended inside of a closure that it has given to
+/// [`fork_join`](crate::fork_join): that belongs to a worker.
 #[track_caller]
 pub unsafe fn spawn_migrating<T, F>(f: F) -> JoinHandle<T>
 where

@@ -13,6 +13,7 @@ mod commands;
 mod coroutine;
 mod dispatch;
 mod fairness;
+mod fork_join;
 mod fs;
 mod groups;
 #[cfg(all(feature = "http", feature = "tokio-guest"))]

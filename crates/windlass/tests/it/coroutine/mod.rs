@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod cancel;
+mod forks;
 mod scope;
 mod stacks;
 mod waiting;
