@@ -15,8 +15,12 @@ pub enum Workload {
     ForkJoinTasks,
     ForkJoin,
     CpuTasks,
+    CoroutineYield,
+    CoroutineCreate,
+    CoroutineMemory,
     RemoteWake,
     StealLatency,
+    StealAwake,
     Idle,
     Memory,
     TimerCancel,
@@ -66,7 +70,7 @@ pub struct Facts {
 const LIMITS: &str = "limits";
 
 impl Workload {
-    pub const ALL: [Workload; 33] = [
+    pub const ALL: [Workload; 37] = [
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -77,8 +81,12 @@ impl Workload {
         Workload::ForkJoinTasks,
         Workload::ForkJoin,
         Workload::CpuTasks,
+        Workload::CoroutineYield,
+        Workload::CoroutineCreate,
+        Workload::CoroutineMemory,
         Workload::RemoteWake,
         Workload::StealLatency,
+        Workload::StealAwake,
         Workload::Idle,
         Workload::Memory,
         Workload::TimerCancel,
@@ -175,6 +183,27 @@ impl Workload {
                 count(100),
                 "batches of 1,000 closures of about 50 ns each, spawned and waited for",
             ),
+            CoroutineYield => facts(
+                "coroutine_yield",
+                "ns/yield",
+                count(1_000),
+                "stackful coroutines that yield 1,000 times each",
+            ),
+            CoroutineCreate => facts(
+                "coroutine_create",
+                "ns/coroutine",
+                count(100_000),
+                "made, run to the end and joined, 50 at once",
+            ),
+            CoroutineMemory => Facts {
+                most_rounds: 3,
+                ..facts(
+                    "coroutine_memory",
+                    "bytes/coroutine",
+                    count(100_000),
+                    "growth of the resident set per parked coroutine, guard pages on",
+                )
+            },
             RemoteWake => facts(
                 "remote_wake",
                 "us",
@@ -188,6 +217,15 @@ impl Workload {
                     "us",
                     count(150),
                     "a busy worker spawns a task; until another one runs it",
+                )
+            },
+            StealAwake => Facts {
+                least_workers: 2,
+                ..facts(
+                    "steal_awake",
+                    "us",
+                    count(150),
+                    "the same with the other worker awake (it is told to spin)",
                 )
             },
             Idle => Facts {

@@ -11,27 +11,31 @@ use std::time::{Duration, Instant};
 use may::coroutine::{self, Coroutine, JoinHandle};
 use may::go;
 
-use super::{Job, Peer, cannot};
+use super::{Job, Peer, STACKFUL, cannot, run_stackful};
 use crate::countdown::Countdown;
 use crate::sample::Sample;
 use crate::workload::Workload;
+use crate::workloads::coroutines::Stackful;
 use crate::workloads::{idle, memory, ping_pong, remote_wake, spawn, steal, yielding};
 
 /// Not `spawn_internal`, `spawn_detached` and `fork_join_tasks`: they have 100,000 coroutines alive
 /// at once, and each stack is two of the 65,530 mappings that the kernel allows a process.
 pub const PEER: Peer = Peer {
     name: "may",
-    workloads: &[&[
-        Workload::SpawnExternal,
-        Workload::YieldMany,
-        Workload::PingPongPairs,
-        Workload::PingPongOne,
-        Workload::ChainedSpawn,
-        Workload::RemoteWake,
-        Workload::StealLatency,
-        Workload::Idle,
-        Workload::Memory,
-    ]],
+    workloads: &[
+        &[
+            Workload::SpawnExternal,
+            Workload::YieldMany,
+            Workload::PingPongPairs,
+            Workload::PingPongOne,
+            Workload::ChainedSpawn,
+            Workload::RemoteWake,
+            Workload::StealLatency,
+            Workload::Idle,
+            Workload::Memory,
+        ],
+        STACKFUL,
+    ],
     run,
 };
 
@@ -40,7 +44,13 @@ const MOST_PENDING: u64 = 20_000;
 
 fn run(job: Job) -> Sample {
     may::config().set_workers(job.workers);
-    let size = job.size;
+    let size = match job.workload {
+        Workload::CoroutineMemory => job.size.min(MOST_PENDING),
+        _ => job.size,
+    };
+    if let Some(sample) = run_stackful::<May>(Job { size, ..job }) {
+        return sample;
+    }
     match job.workload {
         Workload::SpawnExternal => Sample::per_operation(size, || spawn_and_join(size)),
         Workload::YieldMany => on_worker(size * yielding::YIELDS, move || yield_many(size)),
@@ -71,6 +81,25 @@ fn run(job: Job) -> Sample {
             }));
         }),
         other => cannot(other),
+    }
+}
+
+struct May;
+
+impl Stackful for May {
+    type Join<T: Send + 'static> = JoinHandle<T>;
+
+    fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        go!(f)
+    }
+    fn join<T: Send + 'static>(coroutine: JoinHandle<T>) -> T {
+        join(coroutine)
+    }
+    fn yield_now() {
+        coroutine::yield_now();
+    }
+    fn park() {
+        coroutine::park();
     }
 }
 

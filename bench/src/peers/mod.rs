@@ -10,6 +10,7 @@ use hyper::{Request, Response};
 
 use crate::sample::Sample;
 use crate::workload::Workload;
+use crate::workloads::coroutines::Stackful;
 
 mod async_executor;
 mod channels;
@@ -170,6 +171,13 @@ const ASYNC: &[Workload] = &[
 /// What runs closures that borrow.
 const CLOSURES: &[Workload] = &[Workload::ForkJoin, Workload::CpuTasks];
 
+/// What stackful coroutines can do.
+const STACKFUL: &[Workload] = &[
+    Workload::CoroutineYield,
+    Workload::CoroutineCreate,
+    Workload::CoroutineMemory,
+];
+
 /// What channels can do.
 const MPSC: &[Workload] = &[
     Workload::MpscBounded,
@@ -247,6 +255,17 @@ fn run_time<P: TimePeer>(job: Job) -> Option<Sample> {
         Workload::TimerCancel => timers::cancel::<P>(job.size),
         Workload::TimerSleep => timers::sleep::<P>(job.size),
         Workload::TimerSleepCpu => timers::sleep_cpu::<P>(job.size),
+        _ => return None,
+    })
+}
+
+/// Measures stackful coroutines.
+fn run_stackful<P: Stackful>(job: Job) -> Option<Sample> {
+    use crate::workloads::coroutines;
+    Some(match job.workload {
+        Workload::CoroutineYield => coroutines::yields::<P>(job.size),
+        Workload::CoroutineCreate => coroutines::create::<P>(job.size),
+        Workload::CoroutineMemory => coroutines::memory::<P>(job.size),
         _ => return None,
     })
 }

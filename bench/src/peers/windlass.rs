@@ -8,20 +8,29 @@ use std::time::Duration;
 
 use windlass::http::{serve, service_fn};
 use windlass::net::{TcpListener, TcpStream};
-use windlass::{JoinHandle, Runtime};
+use windlass::{JoinHandle, Runtime, coroutine};
 
 use super::channels::wait_then_send;
 use super::{
     ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, Job, Locks, MPSC, Mpsc, NetPeer, OURS,
-    Oneshots, Peer, SERVICES, TimePeer, Watches, hello, run_whole, sockets,
+    Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_stackful, run_whole, sockets,
 };
 use crate::sample::Sample;
 use crate::workload::Workload;
-use crate::workloads::fork_join;
+use crate::workloads::coroutines::Stackful;
+use crate::workloads::{fork_join, steal};
 
 pub const PEER: Peer = Peer {
     name: OURS,
-    workloads: &[ASYNC, MPSC, SERVICES, ANNOUNCE, CLOSURES],
+    workloads: &[
+        ASYNC,
+        MPSC,
+        SERVICES,
+        ANNOUNCE,
+        CLOSURES,
+        STACKFUL,
+        &[Workload::StealAwake],
+    ],
     run,
 };
 
@@ -38,7 +47,46 @@ fn run(job: Job) -> Sample {
             let size = job.size;
             Windlass::run_on_worker(async move { fork_join::batches(size, batch) })
         }
-        _ => run_whole::<Windlass>(job),
+        Workload::StealAwake => {
+            start(
+                Runtime::builder()
+                    .workers(job.workers)
+                    .spin(windlass::Spin::Rounds {
+                        tight: 1_000_000,
+                        yields: 0,
+                    }),
+            );
+            steal::tasks::<Windlass>(job.size)
+        }
+        _ => {
+            Windlass::start(job.workers);
+            run_stackful::<Windlass>(job).unwrap_or_else(|| run_whole::<Windlass>(job))
+        }
+    }
+}
+
+fn start(builder: windlass::Builder) {
+    RUNTIME.get_or_init(|| builder.build().expect("windlass starts"));
+}
+
+impl Stackful for Windlass {
+    type Join<T: Send + 'static> = JoinHandle<T>;
+
+    fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        if coroutine::is_inside() {
+            return coroutine::spawn(f);
+        }
+        let runtime = RUNTIME.get().expect("it is running");
+        coroutine::Builder::new().spawn_on(runtime.handle(), f)
+    }
+    fn join<T: Send + 'static>(coroutine: JoinHandle<T>) -> T {
+        coroutine::wait(coroutine).expect("the coroutine does not panic")
+    }
+    fn yield_now() {
+        coroutine::yield_now();
+    }
+    fn park() {
+        coroutine::wait(std::future::pending())
     }
 }
 
@@ -79,12 +127,7 @@ impl AsyncPeer for Windlass {
     type Join<T: Send + 'static> = Join<T>;
 
     fn start(workers: usize) {
-        RUNTIME.get_or_init(|| {
-            Runtime::builder()
-                .workers(workers)
-                .build()
-                .expect("windlass starts")
-        });
+        start(Runtime::builder().workers(workers));
     }
 
     fn block_on<F: Future>(future: F) -> F::Output {

@@ -5,6 +5,7 @@
 
 pub mod chain;
 pub mod channels;
+pub mod coroutines;
 pub mod fork_join;
 pub mod idle;
 pub mod limits;

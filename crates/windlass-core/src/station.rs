@@ -29,8 +29,7 @@ impl Outpost {
         Arc::new(Outpost(Box::new(station)))
     }
 
-    /// Makes a task of this station, which is not queued yet. The body must keep this outpost until it
-    /// is dropped: see [`AtOutpost`].
+    /// Makes a task of this station, which is not queued yet.
     pub fn make<B>(
         self: &Arc<Self>,
         body: B,

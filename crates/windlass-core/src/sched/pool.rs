@@ -305,6 +305,7 @@ impl Pool {
         let numbered = options.numbered || self.config.simulated;
         let options = Options {
             numbered,
+            in_order: self.config.in_order,
             ..options
         };
         let entry = crate::task::allocate(body, Home::Pool, home, id, options, true);

@@ -45,6 +45,8 @@ pub(crate) struct Worker {
     called: Cell<bool>,
     phase: Cell<Phase>,
     slot_run: Cell<u32>,
+    /// Tasks taken from the slot in a row before others have a turn; 0 while there are pinned ones.
+    slot_limit: Cell<u32>,
     high_run: Cell<u32>,
     numbered: Cell<u64>,
     spawned: Cell<u64>,
@@ -121,6 +123,10 @@ impl Gate {
     }
 }
 
+/// A worker that was seen with a task in its slot, and how many polls it had begun.
+#[derive(Default)]
+struct HeldUp(Cell<Option<(usize, u64)>>);
+
 /// Whether it pays to go on searching: it does if that has found something lately.
 #[derive(Default)]
 struct Spinning {
@@ -186,6 +192,7 @@ impl Worker {
             called: Cell::new(false),
             phase: Cell::new(Phase::Running),
             slot_run: Cell::new(0),
+            slot_limit: Cell::new(policy.slot_polls),
             high_run: Cell::new(0),
             numbered: Cell::new(0),
             spawned: Cell::new(0),
@@ -462,18 +469,26 @@ impl Worker {
         self.pace.batch_began.set(now);
     }
 
-    /// What is queued here: what any worker may run, and in turn with it what only this one may.
+    /// What is queued here: the slot, a few times in a row at most, then the ring.
     #[inline]
     fn take_local(&self) -> Option<Entry> {
-        if self.pinned.any.get() {
-            self.take_pinned_in_turn()
-        } else {
-            self.take_shared()
+        if self.slot_run.get() < self.slot_limit.get() {
+            if let Some(item) = self.remote().slot.take() {
+                return Some(self.picked_from_slot(item));
+            }
+            return self.take_ring();
         }
+        self.take_in_turn()
     }
 
+    /// The slot has had its turns, or there are tasks that only this worker may run: these and the others
+    /// take turns.
     #[inline(never)]
-    fn take_pinned_in_turn(&self) -> Option<Entry> {
+    fn take_in_turn(&self) -> Option<Entry> {
+        if !self.has_pinned() {
+            self.slot_run.set(0);
+            return self.take_ring().or_else(|| self.take_slot());
+        }
         let turn = self.pinned.turn.get();
         self.pinned.turn.set(!turn);
         if turn {
@@ -483,10 +498,39 @@ impl Worker {
         }
     }
 
+    fn take_slot(&self) -> Option<Entry> {
+        let item = self.remote().slot.take()?;
+        Some(self.picked_from_slot(item))
+    }
+
+    /// As `take_local`, whatever else is here.
+    fn take_shared(&self) -> Option<Entry> {
+        if self.slot_run.get() < self.policy.slot_polls {
+            return self.take_slot().or_else(|| self.take_ring());
+        }
+        self.slot_run.set(0);
+        self.take_ring().or_else(|| self.take_slot())
+    }
+
+    /// Tasks are ready that only this worker may run. `take_local` sees it by the limit.
+    fn has_pinned(&self) -> bool {
+        self.pinned.any.get()
+    }
+
+    fn set_has_pinned(&self, any: bool) {
+        self.pinned.any.set(any);
+        self.slot_limit
+            .set(if any { 0 } else { self.policy.slot_polls });
+    }
+
     fn take_pinned(&self) -> Option<Entry> {
         let mut ready = self.pinned.ready.borrow_mut();
         let entry = ready.pop_front();
-        self.pinned.any.set(!ready.is_empty());
+        match ready.front() {
+            // Its turn comes soon, and its lines are cold.
+            Some(next) => hint::prefetch(next.header()),
+            None => self.set_has_pinned(false),
+        }
         entry
     }
 
@@ -517,7 +561,7 @@ impl Worker {
         } else {
             ready.push_back(entry);
         }
-        self.pinned.any.set(true);
+        self.set_has_pinned(true);
     }
 
     /// One more task has begun that stays here.
@@ -531,21 +575,6 @@ impl Worker {
     pub(crate) fn unpinned_one(&self) {
         self.pinned.alive.set(self.pinned.alive.get() - 1);
         self.remote().counters.pinned.add(1u64.wrapping_neg());
-    }
-
-    /// The slot, three times in a row at most, then the ring.
-    #[inline]
-    fn take_shared(&self) -> Option<Entry> {
-        let remote = self.remote();
-        if self.slot_run.get() < self.policy.slot_polls {
-            if let Some(item) = remote.slot.take() {
-                return Some(self.picked_from_slot(item));
-            }
-            return self.take_ring();
-        }
-        self.slot_run.set(0);
-        self.take_ring()
-            .or_else(|| remote.slot.take().map(|item| self.picked_from_slot(item)))
     }
 
     #[inline]
@@ -568,7 +597,7 @@ impl Worker {
     #[inline]
     fn take_left_for_us(&self) -> Option<Entry> {
         self.empty_inbox();
-        if self.pinned.any.get() {
+        if self.has_pinned() {
             self.take_pinned()
         } else {
             None
@@ -635,11 +664,13 @@ impl Worker {
             rounds = rounds.min(spin.tight);
         }
         let mut round = 0;
+        let held_up = HeldUp::default();
         loop {
             let last = round >= rounds || (called && round == 0);
             let found = self
                 .take_left_for_us()
                 .or_else(|| self.steal(last))
+                .or_else(|| self.steal_held_up(&held_up))
                 .or_else(|| self.take_injected())
                 .or_else(|| self.take_leftovers());
             // A job of a fork-join comes after every task there is: it may be long.
@@ -655,7 +686,13 @@ impl Worker {
                 break;
             }
             if round < spin.tight {
-                (0..SPIN_PAUSES).for_each(|_| hint::spin_loop());
+                // Soon, if the next look decides.
+                let pauses = if held_up.0.get().is_some() {
+                    SPIN_PAUSES / 8
+                } else {
+                    SPIN_PAUSES
+                };
+                (0..pauses).for_each(|_| hint::spin_loop());
             } else {
                 let before = clock::now();
                 thread::yield_now();
@@ -752,6 +789,24 @@ impl Worker {
         Some(unsafe { Entry::from_raw(item) })
     }
 
+    /// A task in the slot of a worker that has been in the same poll since the last look: it does not
+    /// come to it soon.
+    fn steal_held_up(&self, seen: &HeldUp) -> Option<Entry> {
+        let (worker, polls) = seen.0.take().unwrap_or((self.index, 0));
+        self.victims(false).find_map(|victim| {
+            let remote = self.pool.crew.remote(victim);
+            if remote.slot.is_empty() || !remote.pulse.is_busy() {
+                return None;
+            }
+            let now = remote.pulse.polls();
+            if victim == worker && polls == now {
+                return self.steal_from_slot(victim);
+            }
+            seen.0.set(Some((victim, now)));
+            None
+        })
+    }
+
     fn stole(&self, victim: &Remote, count: usize) {
         let remote = self.remote();
         remote.counters.steals_made.one();
@@ -790,7 +845,7 @@ impl Worker {
         if spawned & self.sample_mask.get() == 0 {
             self.record_frequent(EventKind::Spawn, entry.header().id().get());
         }
-        if self.in_order || !entry.header().state().is_ordinary() {
+        if !entry.header().state().is_ordinary() {
             return self.pool.inject(entry);
         }
         match remote.slot.put(entry.into_raw()) {
@@ -814,7 +869,7 @@ impl Worker {
         if woken & self.sample_mask.get() == 0 {
             self.record_frequent(EventKind::Wake, entry.header().id().get());
         }
-        if self.in_order || !entry.header().state().is_ordinary() {
+        if !entry.header().state().is_ordinary() {
             return self.push_unusual(entry);
         }
         if let Some(displaced) = remote.slot.put(entry.into_raw()) {
@@ -829,7 +884,7 @@ impl Worker {
     /// Queues a task at the ring's tail.
     #[inline]
     fn push_tail(&self, entry: Entry) {
-        if self.in_order || !entry.header().state().is_ordinary() {
+        if !entry.header().state().is_ordinary() {
             return self.push_unusual(entry);
         }
         if let Err(item) = self.remote().ring.push(entry.into_raw()) {

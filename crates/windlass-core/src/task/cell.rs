@@ -97,11 +97,14 @@ pub(crate) fn allocate<B: Body>(
     joinable: bool,
 ) -> Entry {
     let layout = Layout::new::<Cell<B>>();
-    let class = options.class;
+    let mut state = State::scheduled(home, options.class, joinable);
+    if options.in_order {
+        state = state.in_order();
+    }
     let block = block::alloc(layout).cast::<Cell<B>>();
     let cell = Cell {
         header: Header {
-            state: State::scheduled(home, class, joinable),
+            state,
             vtable: &Typed::<B>::VTABLE,
             link: AtomicPtr::new(home_ptr.cast_mut().cast()),
             slot: AtomicPtr::new(std::ptr::null_mut()),

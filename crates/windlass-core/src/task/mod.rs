@@ -84,6 +84,8 @@ pub struct Options {
     pub location: &'static std::panic::Location<'static>,
     /// Whether the task gets a number of its own even without a name or class.
     pub numbered: bool,
+    /// Whether it waits its turn in the pool's shared queue always; see `Config::in_order`.
+    pub in_order: bool,
 }
 
 impl Options {
@@ -95,6 +97,7 @@ impl Options {
             class: Class::Normal,
             location: std::panic::Location::caller(),
             numbered: false,
+            in_order: false,
         }
     }
 }

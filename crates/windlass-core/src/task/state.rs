@@ -18,6 +18,7 @@
 //! | CLASS | two bits, the priority class (constant) |
 //! | LOCAL and DETACHED_HOME | the task belongs to a station, which is no pool (constant) |
 //! | ANYWHERE | the task is unconfined: it goes on where it is woken (constant) |
+//! | IN_ORDER | the task takes no short cut through a worker's own queues (constant) |
 //! | PINNED | the body has begun on the thread whose index stands beside it, and goes on nowhere else |
 //!
 //! The four lifecycles, and what each may be combined with:
@@ -55,6 +56,7 @@ const CLASS_SHIFT: u32 = 8;
 const CLASS_MASK: u64 = 0b11 << CLASS_SHIFT;
 const PINNED: u64 = 1 << 10;
 const ANYWHERE: u64 = 1 << 11;
+const IN_ORDER: u64 = 1 << 12;
 const PIN_SHIFT: u32 = 16;
 const PIN_MASK: u64 = 0xFFFF << PIN_SHIFT;
 const SHIELD_ONE: u64 = 1 << 32;
@@ -172,6 +174,13 @@ impl State {
         State(AtomicU64::new(
             HELD | (references * REF_ONE) | interest | home | class,
         ))
+    }
+
+    /// A new task that goes through the pool's shared queue always.
+    pub fn in_order(self) -> State {
+        // Relaxed: nobody else has it yet.
+        self.0.fetch_or(IN_ORDER, Ordering::Relaxed);
+        self
     }
 
     /// A copy for looking at. `Acquire`, so that COMPLETE shows the output.
@@ -514,7 +523,7 @@ impl Snapshot {
     /// Normal class and not pinned: any worker may run it in any order.
     #[inline]
     pub fn is_ordinary(self) -> bool {
-        self.0 & (CLASS_MASK | PINNED) == 0
+        self.0 & (CLASS_MASK | PINNED | IN_ORDER) == 0
     }
 
     /// The priority class.

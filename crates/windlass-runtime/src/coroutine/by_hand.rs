@@ -32,8 +32,10 @@ use super::stack::Stack;
 /// A wait inside polls its future once per resume: nobody is told when it is ready. Dropping a
 /// coroutine that has begun lets it unwind, as a cancellation does.
 pub struct Coroutine<T> {
-    machine: Pin<Box<Machine<Box<dyn FnOnce() -> T>, T>>>,
+    machine: Pin<Box<Machine<Code<T>, T>>>,
 }
+
+type Code<T> = Box<dyn FnOnce() -> T>;
 
 /// How far a coroutine came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +59,7 @@ impl<T: 'static> Coroutine<T> {
     ) -> Result<Coroutine<T>, StackError> {
         let size = SizeClass::for_size(bytes)?;
         let stack = Stack::take(size)?;
-        let f: Box<dyn FnOnce() -> T> = Box::new(f);
+        let f: Code<T> = Box::new(f);
         Ok(Coroutine {
             machine: Box::pin(Machine::new(f, size, Some(stack))),
         })

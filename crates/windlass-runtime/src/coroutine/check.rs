@@ -11,9 +11,12 @@ use super::frame::Frame;
 const WORDS: usize = 8;
 const CANARY: u64 = 0x57A7_E0F7_4E57_AC4B;
 
+static ON: OnceLock<bool> = OnceLock::new();
+
+#[inline(always)]
 fn is_on() -> bool {
-    static ON: OnceLock<bool> = OnceLock::new();
-    *ON.get_or_init(|| std::env::var("WINDLASS_CHECK").is_ok_and(|value| value == "1"))
+    // Asked for before the first switch, in `begin`.
+    ON.get() == Some(&true)
 }
 
 /// The far end of a stack.
@@ -23,34 +26,45 @@ fn canaries(frame: &Frame) -> *mut [u64; WORDS] {
 
 /// Before the first resume.
 pub(super) fn begin(frame: &Frame) {
-    if is_on() {
+    let on = ON.get_or_init(|| std::env::var("WINDLASS_CHECK").is_ok_and(|value| value == "1"));
+    if *on {
         // SAFETY: the lowest usable words of a stack that nobody else has (rule 2), aligned to a page.
         unsafe { canaries(frame).write([CANARY; WORDS]) };
     }
 }
 
 /// After every switch back to whoever resumed.
-#[inline]
+#[inline(always)]
 pub(super) fn switched(frame: &Frame) {
     if is_on() {
-        // SAFETY: as in `begin`.
-        let found = unsafe { canaries(frame).read() };
-        if found != [CANARY; WORDS] {
-            die(frame, "used its stack to the very end");
-        }
+        check_canaries(frame);
+    }
+}
+
+#[cold]
+fn check_canaries(frame: &Frame) {
+    // SAFETY: as in `begin`.
+    let found = unsafe { canaries(frame).read() };
+    if found != [CANARY; WORDS] {
+        die(frame, "used its stack to the very end");
     }
 }
 
 /// Before every switch away from the coroutine.
-#[inline]
+#[inline(always)]
 pub(super) fn suspending(frame: &Frame) {
     if is_on() {
-        let here = 0u8;
-        let address = (&raw const here).addr();
-        let (lowest, top) = frame.bounds();
-        if !(lowest..top).contains(&address) {
-            die(frame, "was suspended by code on another stack");
-        }
+        check_stack(frame);
+    }
+}
+
+#[cold]
+fn check_stack(frame: &Frame) {
+    let here = 0u8;
+    let address = (&raw const here).addr();
+    let (lowest, top) = frame.bounds();
+    if !(lowest..top).contains(&address) {
+        die(frame, "was suspended by code on another stack");
     }
 }
 

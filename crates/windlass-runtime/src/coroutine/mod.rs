@@ -126,6 +126,7 @@ where
 ///
 /// # Panics
 /// Inside a task that is a future: await it there.
+#[inline]
 #[track_caller]
 pub fn wait<F: Future>(future: F) -> F::Output {
     match frame::running() {
@@ -135,6 +136,7 @@ pub fn wait<F: Future>(future: F) -> F::Output {
 }
 
 /// Gives everybody else a turn; a plain thread gives its core away.
+#[inline]
 pub fn yield_now() {
     match frame::running() {
         Some(frame) => frame.yield_now(),

@@ -108,7 +108,7 @@ fn a_plain_thread_may_open_a_scope() {
     let handle = runtime.handle().clone();
     let sum = in_time("it ends", move || {
         let _entered = handle.enter();
-        let numbers = vec![1, 2, 3];
+        let numbers = [1, 2, 3];
         scope(|s| {
             let first = s.spawn(|| numbers[0] + numbers[1]);
             let second = s.spawn(|| numbers[2]);

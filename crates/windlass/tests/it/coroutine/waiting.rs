@@ -143,9 +143,15 @@ fn a_server_of_coroutines_answers_on_real_sockets() {
 fn once_begun_a_coroutine_stays_on_its_worker() {
     let runtime = runtime(4);
     let _entered = runtime.enter();
+    // The first two begin on different workers: each holds its own until the other is there.
+    let both = Arc::new(std::sync::Barrier::new(2));
     let handles: Vec<_> = (0..200)
-        .map(|_| {
-            coroutine::spawn(|| {
+        .map(|number| {
+            let both = both.clone();
+            coroutine::spawn(move || {
+                if number < 2 {
+                    both.wait();
+                }
                 let here = thread::current().id();
                 for round in 0..20 {
                     if round % 5 == 0 {
@@ -288,7 +294,7 @@ fn a_panic_goes_to_the_handle_and_the_worker_goes_on() {
     });
     let error = wait("it panics", panicked).expect_err("it panicked");
     assert!(error.is_panic());
-    let after = coroutine::spawn(|| std::thread::panicking());
+    let after = coroutine::spawn(std::thread::panicking);
     assert!(!join("the worker goes on", after));
 }
 
