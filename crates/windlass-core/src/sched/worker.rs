@@ -12,21 +12,25 @@
 //!   itself when it finds that there is more.
 //! - *Measuring every poll*: two clock reads cost more than the poll. Time is read once per check.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+mod pinned;
+mod search;
 
+use std::cell::{Cell, RefCell};
+
+use self::pinned::Pinned;
+use self::search::Spinning;
 use crate::observe::EventKind;
 use crate::queue::{Batch, JobRef};
 use crate::sched::pool::{EventHook, Pool, Remote};
 use crate::sched::stop::Phase;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, XorShift, clock, hint, thread};
+use crate::sync::{Arc, XorShift, clock};
 use crate::task::state::Home;
 use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId, contain};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
     INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_STRIDE, POLLS_PER_STAMP, POLLS_PER_TICK, Policy,
-    RING_CAPACITY, SPIN_GREEDY_SEARCHES, SPIN_PAUSES, SPIN_PROBE_ONE_IN, TIME_ONE_IN, YIELD_NS,
+    RING_CAPACITY, TIME_ONE_IN,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -65,18 +69,6 @@ pub(crate) struct Worker {
     spinning: Spinning,
     narration: Option<Narration>,
     pinned: Pinned,
-}
-
-/// Tasks that have begun here and go on nowhere else. Others leave them in the `Remote`'s inbox.
-#[derive(Default)]
-struct Pinned {
-    ready: RefCell<VecDeque<Entry>>,
-    /// Whether `ready` has something, at hand for every look.
-    any: Cell<bool>,
-    /// Whose turn it is when there are both these and others.
-    turn: Cell<bool>,
-    /// Tasks that have begun and not ended.
-    alive: Cell<usize>,
 }
 
 /// Telling somebody what is recorded.
@@ -120,58 +112,6 @@ impl Gate {
         self.step.set(step);
         self.until.set(now + step);
         true
-    }
-}
-
-/// A worker that was seen with a task in its slot, and how many polls it had begun.
-#[derive(Default)]
-struct HeldUp(Cell<Option<(usize, u64)>>);
-
-/// Whether it pays to go on searching: it does if that has found something lately.
-#[derive(Default)]
-struct Spinning {
-    /// Searches that still go on for the full time, after one that paid.
-    eager: Cell<u32>,
-    searches: Cell<u32>,
-    /// Searches that do not give the core away, after one that had to wait to get it back.
-    greedy: Cell<u32>,
-}
-
-impl Spinning {
-    /// Rounds of the next search.
-    fn rounds(&self, most: u32) -> u32 {
-        let number = self.searches.get().wrapping_add(1);
-        self.searches.set(number);
-        if self.greedy.get() > 0 {
-            self.greedy.set(self.greedy.get() - 1);
-            return most.min(1);
-        }
-        if self.pays() || number.is_multiple_of(SPIN_PROBE_ONE_IN) {
-            most
-        } else {
-            most.min(1)
-        }
-    }
-
-    fn pays(&self) -> bool {
-        self.eager.get() > 0
-    }
-
-    fn found(&self, round: u32) {
-        // What the first look finds would have been found without spinning.
-        if round > 0 {
-            self.eager.set(SPIN_PROBE_ONE_IN);
-        }
-    }
-
-    /// Somebody else had the core meanwhile.
-    fn waited_for_core(&self) {
-        self.eager.set(0);
-        self.greedy.set(SPIN_GREEDY_SEARCHES);
-    }
-
-    fn found_nothing(&self) {
-        self.eager.set(self.eager.get().saturating_sub(1));
     }
 }
 
@@ -286,16 +226,6 @@ impl Worker {
         if self.pool.has_work(self.index) {
             self.pool.announce();
         }
-    }
-
-    /// Runs the job that the search has found instead of a task, if it has; there is no task below it.
-    fn found_job(&self) -> bool {
-        let Some(job) = self.job.take() else {
-            return false;
-        };
-        self.end_search();
-        self.run_job(job);
-        true
     }
 
     /// Tells what was recorded since the last time; true if there was something. Never inside a poll
@@ -512,71 +442,6 @@ impl Worker {
         self.take_ring().or_else(|| self.take_slot())
     }
 
-    /// Tasks are ready that only this worker may run. `take_local` sees it by the limit.
-    fn has_pinned(&self) -> bool {
-        self.pinned.any.get()
-    }
-
-    fn set_has_pinned(&self, any: bool) {
-        self.pinned.any.set(any);
-        self.slot_limit
-            .set(if any { 0 } else { self.policy.slot_polls });
-    }
-
-    fn take_pinned(&self) -> Option<Entry> {
-        let mut ready = self.pinned.ready.borrow_mut();
-        let entry = ready.pop_front();
-        match ready.front() {
-            // Its turn comes soon, and its lines are cold.
-            Some(next) => hint::prefetch(next.header()),
-            None => self.set_has_pinned(false),
-        }
-        entry
-    }
-
-    /// Takes in what others have left for this worker alone.
-    #[inline]
-    fn empty_inbox(&self) {
-        if !self.remote().inbox.is_empty() {
-            self.empty_inbox_slowly();
-        }
-    }
-
-    #[cold]
-    fn empty_inbox_slowly(&self) {
-        let home = std::ptr::from_ref(&*self.pool).cast();
-        self.remote().inbox.take(usize::MAX, |item| {
-            // SAFETY: rule 4: the entry has left the queue and is ours.
-            unsafe { item.as_ref() }.set_home(home);
-            // SAFETY: rule 1: the queue owned the entry and has handed it over.
-            self.push_pinned(unsafe { Entry::from_raw(item) });
-        });
-    }
-
-    /// Queues a task that is pinned to this worker.
-    fn push_pinned(&self, entry: Entry) {
-        let mut ready = self.pinned.ready.borrow_mut();
-        if entry.header().state().class() == Class::High {
-            ready.push_front(entry);
-        } else {
-            ready.push_back(entry);
-        }
-        self.set_has_pinned(true);
-    }
-
-    /// One more task has begun that stays here.
-    pub(crate) fn pinned_one(&self) -> usize {
-        self.pinned.alive.set(self.pinned.alive.get() + 1);
-        self.remote().counters.pinned.add(1);
-        self.index
-    }
-
-    /// One of them has ended.
-    pub(crate) fn unpinned_one(&self) {
-        self.pinned.alive.set(self.pinned.alive.get() - 1);
-        self.remote().counters.pinned.add(1u64.wrapping_neg());
-    }
-
     #[inline]
     fn picked_from_slot(&self, item: std::ptr::NonNull<Header>) -> Entry {
         self.slot_run.set(self.slot_run.get() + 1);
@@ -591,17 +456,6 @@ impl Worker {
         self.slot_run.set(0);
         // SAFETY: rule 1: the queue owned the entry and has handed it over.
         Some(unsafe { Entry::from_raw(item) })
-    }
-
-    /// From the inbox: what others have woken that only this worker may run.
-    #[inline]
-    fn take_left_for_us(&self) -> Option<Entry> {
-        self.empty_inbox();
-        if self.has_pinned() {
-            self.take_pinned()
-        } else {
-            None
-        }
     }
 
     /// A batch from the injector: this worker's fair share.
@@ -635,195 +489,6 @@ impl Worker {
         });
         // SAFETY: rule 1: the queue owned the entry and has handed it over.
         first.map(|item| unsafe { Entry::from_raw(item) })
-    }
-
-    /// Looks for work that is not ours, for a while. Whoever is searching when it finds something
-    /// (here or before it comes here) ends the search before it runs that.
-    #[cold]
-    fn search(&self) -> Option<Entry> {
-        let remote = self.remote();
-        if !self.searching.get() {
-            if !self.pool.idle.try_search() {
-                return self.take_leftovers();
-            }
-            self.searching.set(true);
-            remote.counters.searches.one();
-            self.measure_rest();
-        }
-        remote.pulse.set_busy(false);
-        let spin = &self.pool.config.spin;
-        // Slots are for the last pass. Who was called has slept through that time already.
-        let called = self.called.replace(false);
-        let mut rounds = self.spinning.rounds(spin.yields);
-        if self.pool.events_are_unattended() {
-            // The next work is there rather than in a queue.
-            rounds = rounds.min(1);
-        } else if !self.spinning.pays() && self.pool.driver_is_deserted() {
-            // Who gives the core away on a busy machine may have to wait for it for milliseconds, and
-            // timers would wait with it: go and sit there instead.
-            rounds = rounds.min(spin.tight);
-        }
-        let mut round = 0;
-        let held_up = HeldUp::default();
-        loop {
-            let last = round >= rounds || (called && round == 0);
-            let found = self
-                .take_left_for_us()
-                .or_else(|| self.steal(last))
-                .or_else(|| self.steal_held_up(&held_up))
-                .or_else(|| self.take_injected())
-                .or_else(|| self.take_leftovers());
-            // A job of a fork-join comes after every task there is: it may be long.
-            self.job.set(match found {
-                Some(_) => None,
-                None => self.steal_job(last),
-            });
-            if found.is_some() || self.job.get().is_some() {
-                self.spinning.found(round);
-                return found;
-            }
-            if round >= rounds || self.pool.stop.phase() != self.phase.get() {
-                break;
-            }
-            if round < spin.tight {
-                // Soon, if the next look decides.
-                let pauses = if held_up.0.get().is_some() {
-                    SPIN_PAUSES / 8
-                } else {
-                    SPIN_PAUSES
-                };
-                (0..pauses).for_each(|_| hint::spin_loop());
-            } else {
-                let before = clock::now();
-                thread::yield_now();
-                if clock::now() - before > YIELD_NS {
-                    self.spinning.waited_for_core();
-                    // One last look: there was time for something to come.
-                    rounds = round + 1;
-                }
-            }
-            round += 1;
-        }
-        self.spinning.found_nothing();
-        None
-    }
-
-    /// The last searcher to find work wakes another, if there is more.
-    fn end_search(&self) {
-        self.searching.set(false);
-        self.remote().pulse.set_busy(true);
-        if self.pool.idle.end_search()
-            && self.pool.has_work(self.index)
-            && self.is_worth_a_wake()
-            && let Some(sleeper) = self.pool.idle.claim()
-        {
-            self.pool.unpark(sleeper);
-        }
-        // What was measured before the search says nothing about what follows.
-        self.begin_batch(clock::now());
-    }
-
-    /// Whether what is queued here takes longer than it takes somebody else to wake up, by the mean
-    /// of the last polls. If that misjudges it, the watchdog announces after a millisecond.
-    fn is_worth_a_wake(&self) -> bool {
-        let remote = self.remote();
-        let local = remote.ring.len() + usize::from(!remote.slot.is_empty());
-        let queued = local + self.pool.injector.len();
-        // Nothing here: then it is in a class queue, or behind another worker.
-        queued == 0 || queued as u64 * self.pace.poll_ns.get() >= self.policy.worth_a_wake_ns
-    }
-
-    /// Half of a victim's ring; on the last pass the slots too.
-    fn steal(&self, last: bool) -> Option<Entry> {
-        let mut victims = self.victims(last);
-        let slots = victims.clone();
-        victims
-            .find_map(|victim| self.steal_from_ring(victim))
-            .or_else(|| {
-                let mut victims = slots.filter(|_| last);
-                victims.find_map(|victim| self.steal_from_slot(victim))
-            })
-    }
-
-    /// Other workers in turn, from a random one on: some of them, on the last pass all.
-    pub(super) fn victims(&self, last: bool) -> impl Iterator<Item = usize> + Clone + use<> {
-        let (own, workers) = (self.index, self.pool.crew.known());
-        let probes = if !self.pool.config.stealing || workers == 1 {
-            0
-        } else if last {
-            workers
-        } else {
-            self.pool.config.victims.min(workers)
-        };
-        let start = if probes == 0 {
-            0
-        } else {
-            self.rng.borrow_mut().below(workers)
-        };
-        (0..probes)
-            .map(move |offset| (start + offset) % workers)
-            .filter(move |victim| *victim != own)
-    }
-
-    fn steal_from_ring(&self, victim: usize) -> Option<Entry> {
-        let victim = self.pool.crew.remote(victim);
-        if victim.ring.is_empty() {
-            return None;
-        }
-        self.remote().counters.steals_tried.one();
-        let (item, count) = victim.ring.steal_into(&self.remote().ring)?;
-        self.stole(victim, count);
-        // SAFETY: rule 1: the queue owned the entry and has handed it over.
-        Some(unsafe { Entry::from_raw(item) })
-    }
-
-    fn steal_from_slot(&self, victim: usize) -> Option<Entry> {
-        let victim = self.pool.crew.remote(victim);
-        if victim.slot.is_empty() {
-            return None;
-        }
-        self.remote().counters.steals_tried.one();
-        let item = victim.slot.steal()?;
-        self.stole(victim, 1);
-        // SAFETY: rule 1: the queue owned the entry and has handed it over.
-        Some(unsafe { Entry::from_raw(item) })
-    }
-
-    /// A task in the slot of a worker that has been in the same poll since the last look: it does not
-    /// come to it soon.
-    fn steal_held_up(&self, seen: &HeldUp) -> Option<Entry> {
-        let (worker, polls) = seen.0.take().unwrap_or((self.index, 0));
-        self.victims(false).find_map(|victim| {
-            let remote = self.pool.crew.remote(victim);
-            if remote.slot.is_empty() || !remote.pulse.is_busy() {
-                return None;
-            }
-            let now = remote.pulse.polls();
-            if victim == worker && polls == now {
-                return self.steal_from_slot(victim);
-            }
-            seen.0.set(Some((victim, now)));
-            None
-        })
-    }
-
-    fn stole(&self, victim: &Remote, count: usize) {
-        let remote = self.remote();
-        remote.counters.steals_made.one();
-        remote.counters.tasks_stolen.add(count as u64);
-        remote.recorder.record(EventKind::Steal, count as u64);
-        victim.robbed.store(true, Ordering::Relaxed);
-    }
-
-    fn take_leftovers(&self) -> Option<Entry> {
-        if !self.pool.classes.any() {
-            return None;
-        }
-        let classes = &self.pool.classes;
-        classes
-            .pop(Class::High)
-            .or_else(|| classes.pop(Class::Low))
-            .or_else(|| classes.pop(Class::Background))
     }
 
     // ---- where tasks go -------------------------------------------------------------------
