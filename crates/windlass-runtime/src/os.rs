@@ -192,6 +192,21 @@ pub(crate) fn peer_credentials(_: &impl std::os::fd::AsFd) -> io::Result<(i32, u
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Receives without taking: the bytes stay for the next receive.
+pub(crate) fn peek(socket: &impl std::os::fd::AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is borrowed and so open, and the kernel writes at most `buffer.len()` bytes.
+    let peeked = unsafe {
+        libc::recv(
+            socket.as_fd().as_raw_fd(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            libc::MSG_PEEK,
+        )
+    };
+    usize::try_from(peeked).map_err(|_| io::Error::last_os_error())
+}
+
 /// A descriptor that becomes readable when the process ends. Its number must be that of a child that
 /// was not waited for: then it is nobody else's.
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windlass_core::observe::{Event, Recording, StuckWorker};
 use windlass_core::sched::ResizeError;
-use windlass_core::sched::pool::{Hooks, Pool, StopReport};
+use windlass_core::sched::pool::{Hooks, Pool, StallHook, StopReport};
 use windlass_core::sched::simulate::Trace;
 use windlass_core::sync::{Mutex, clock};
 use windlass_core::task::JoinHandle;
@@ -47,10 +47,19 @@ pub(crate) struct Shared {
     pub(crate) leaked: Mutex<Vec<LeakedCoroutine>>,
     pub(crate) io: IoDispatcher,
     pub(crate) strays: Strays,
+    /// Who is told of stalls, and when; private pools ask, too.
+    pub(crate) stalls: Stalls,
     /// Dispatchers with a pool of their own.
     pub(crate) private: Mutex<Vec<Weak<PrivatePool>>>,
     #[cfg(feature = "tokio-guest")]
     pub(crate) tokio: crate::tokio_guest::Slot,
+}
+
+/// What the watchdogs of a runtime's pools look for.
+#[derive(Clone, Default)]
+pub(crate) struct Stalls {
+    pub(crate) threshold: Option<Duration>,
+    pub(crate) hook: Option<StallHook>,
 }
 
 /// Where time and events come from.
@@ -180,6 +189,10 @@ impl Runtime {
     pub(crate) fn start(builder: Builder) -> Result<Runtime, BuildError> {
         let process = Process::current();
         let driver = IoDriver::new(builder.config.workers).map_err(BuildError::Driver)?;
+        let stalls = Stalls {
+            threshold: builder.hooks.stall_threshold,
+            hook: builder.hooks.on_stall.clone(),
+        };
         let mut hooks = with_own_timers(builder.hooks, &driver);
         hooks.on_events = narrate::from_environment();
         let pool = Pool::start(builder.config, hooks, Some(driver.clone()))
@@ -192,6 +205,7 @@ impl Runtime {
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
             strays: Strays::default(),
+            stalls,
             private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
             tokio: Default::default(),
@@ -222,6 +236,7 @@ impl Runtime {
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
             strays: Strays::default(),
+            stalls: Stalls::default(),
             private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
             tokio: Default::default(),
@@ -305,7 +320,11 @@ impl Runtime {
 
     /// What the flight recorder records from now on.
     pub fn set_recording(&self, recording: Recording) {
-        self.handle.shared().pool.set_recording(recording);
+        let shared = self.handle.shared();
+        shared.pool.set_recording(recording);
+        for private in shared.private_pools() {
+            private.set_recording(recording);
+        }
     }
 
     /// The events that the flight recorder still holds, oldest first.

@@ -54,22 +54,67 @@ pin_project! {
             let _inside = this.span.enter();
             let end = *this.end;
             this.future.set(None);
-            match end {
-                End::NotYet => tracing::debug!(target: "windlass::task", "cancelled"),
-                End::Panicked => tracing::debug!(target: "windlass::task", "panicked"),
-                End::Completed => tracing::debug!(target: "windlass::task", "completed"),
-                End::Refused => tracing::debug!(target: "windlass::task", "refused"),
-            }
+            end.tell();
         }
     }
 }
 
+/// How it ended, as far as is known.
 #[derive(Debug, Clone, Copy)]
 enum End {
     NotYet,
     Completed,
     Panicked,
     Refused,
+}
+
+impl End {
+    /// When nothing is left of it.
+    fn tell(self) {
+        match self {
+            End::NotYet => tracing::debug!(target: "windlass::task", "cancelled"),
+            End::Panicked => tracing::debug!(target: "windlass::task", "panicked"),
+            End::Completed => tracing::debug!(target: "windlass::task", "completed"),
+            End::Refused => tracing::debug!(target: "windlass::task", "refused"),
+        }
+    }
+}
+
+/// The span of a body that is no future; it says how that ended when it is dropped, after it.
+#[derive(Debug)]
+pub(crate) struct BodySpan {
+    span: Span,
+    end: End,
+}
+
+impl BodySpan {
+    /// None if nobody listens.
+    pub(crate) fn of(options: &Options) -> Option<BodySpan> {
+        let span = of(options)?;
+        Some(BodySpan {
+            span,
+            end: End::NotYet,
+        })
+    }
+
+    pub(crate) fn enter(&self) -> tracing::span::Entered<'_> {
+        self.span.enter()
+    }
+
+    pub(crate) fn completed(&mut self) {
+        self.end = End::Completed;
+    }
+
+    pub(crate) fn panicked(&mut self) {
+        self.end = End::Panicked;
+    }
+}
+
+impl Drop for BodySpan {
+    fn drop(&mut self) {
+        let _inside = self.span.enter();
+        self.end.tell();
+    }
 }
 
 impl<F> InSpan<F> {

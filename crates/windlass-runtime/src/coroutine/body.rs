@@ -9,12 +9,16 @@ use std::task::{Context, Poll};
 use corosensei::CoroutineResult;
 use windlass_core::context;
 use windlass_core::sched::fork;
-use windlass_core::task::{Body, Ending};
+use windlass_core::task::{Body, Ending, Options};
 
 use super::frame::{Frame, suspend_in_block_on};
 use super::slab::SizeClass;
 use super::stack::Stack;
 use super::{check, leak, overflow};
+#[cfg(feature = "tracing")]
+use crate::task_span::BodySpan;
+#[cfg(feature = "tracing")]
+use windlass_core::task::Unwound;
 
 type Payload = Box<dyn Any + Send>;
 /// A coroutine that ends with `T` or a panic.
@@ -136,6 +140,8 @@ pub(super) struct CoroutineBody<F, T> {
     migrates: bool,
     pinned: bool,
     begun: bool,
+    #[cfg(feature = "tracing")]
+    span: Option<BodySpan>,
 }
 
 // SAFETY: what has not begun is a closure that is `Send` (see the bounds of those who make one). What
@@ -143,12 +149,38 @@ pub(super) struct CoroutineBody<F, T> {
 unsafe impl<F: Send, T: Send> Send for CoroutineBody<F, T> {}
 
 impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
-    pub(super) fn new(machine: Machine<F, T>, migrates: bool) -> CoroutineBody<F, T> {
+    pub(super) fn new(
+        machine: Machine<F, T>,
+        migrates: bool,
+        options: &Options,
+    ) -> CoroutineBody<F, T> {
+        #[cfg(not(feature = "tracing"))]
+        let _ = options;
         CoroutineBody {
             machine,
             migrates,
             pinned: false,
             begun: false,
+            #[cfg(feature = "tracing")]
+            span: BodySpan::of(options),
+        }
+    }
+}
+
+impl<F, T> CoroutineBody<F, T> {
+    /// Gives the output, or goes on unwinding on the worker's stack.
+    fn end(&mut self, ended: Result<T, Payload>) -> T {
+        #[cfg(feature = "tracing")]
+        if let Some(span) = &mut self.span {
+            match &ended {
+                Ok(_) => span.completed(),
+                Err(payload) if payload.is::<Unwound>() => {}
+                Err(_) => span.panicked(),
+            }
+        }
+        match ended {
+            Ok(output) => output,
+            Err(payload) => resume_unwind(payload),
         }
     }
 }
@@ -168,10 +200,15 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
             machine.frame().set_task(context::current_header());
             this.pinned = !this.migrates && context::pin();
         }
-        match machine.resume(cx) {
+        // On the worker's stack: nothing of it is on the coroutine's over a suspension.
+        #[cfg(feature = "tracing")]
+        let inside = this.span.as_ref().map(BodySpan::enter);
+        let resumed = machine.resume(cx);
+        #[cfg(feature = "tracing")]
+        drop(inside);
+        match resumed {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(output)) => Poll::Ready(output),
-            Poll::Ready(Err(payload)) => resume_unwind(payload),
+            Poll::Ready(ended) => Poll::Ready(this.end(ended)),
         }
     }
 

@@ -225,7 +225,7 @@ impl Builder {
         T: Send + 'static,
     {
         spawn_body(
-            CoroutineBody::new(self.machine(f), false),
+            CoroutineBody::new(self.machine(f), false, &self.options),
             self.options.clone(),
         )
     }
@@ -237,7 +237,7 @@ impl Builder {
         T: Send + 'static,
     {
         handle.spawn_body(
-            CoroutineBody::new(self.machine(f), false),
+            CoroutineBody::new(self.machine(f), false, &self.options),
             self.options.clone(),
         )
     }
@@ -248,7 +248,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let body = CoroutineBody::new(self.machine(f), false);
+        let body = CoroutineBody::new(self.machine(f), false, &self.options);
         dispatcher.spawn_body(body, self.options, None)
     }
 
@@ -260,7 +260,8 @@ impl Builder {
     {
         let size = SizeClass::for_size(self.stack_size)?;
         let machine = Machine::new(f, size, Some(Stack::take(size)?));
-        Ok(spawn_body(CoroutineBody::new(machine, false), self.options))
+        let body = CoroutineBody::new(machine, false, &self.options);
+        Ok(spawn_body(body, self.options))
     }
 
     /// As [`spawn_local`].
@@ -274,7 +275,7 @@ impl Builder {
         T: 'static,
     {
         spawn_local_body(
-            CoroutineBody::new(self.machine(f), false),
+            CoroutineBody::new(self.machine(f), false, &self.options),
             self.options.clone(),
         )
     }
@@ -289,7 +290,7 @@ impl Builder {
         T: Send + 'static,
     {
         spawn_body(
-            CoroutineBody::new(self.machine(f), true),
+            CoroutineBody::new(self.machine(f), true, &self.options),
             self.options.clone(),
         )
     }

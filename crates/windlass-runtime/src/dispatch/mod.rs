@@ -37,12 +37,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use windlass_core::observe::PoolSnapshot;
+use windlass_core::observe::{Event, PoolSnapshot};
 use windlass_core::task::{Body, Class, FutureBody, JoinError, JoinHandle, Name, Options};
 
 use self::serial::Serial;
 use crate::coroutine;
 use crate::handle::Handle;
+#[cfg(feature = "tracing")]
+use crate::task_span;
 
 pub use self::attributes::{AttributeError, Attributes, OnRefusal, Scheduling};
 pub(crate) use self::io::IoDispatcher;
@@ -79,6 +81,8 @@ pub struct DispatcherSnapshot {
     pub name: String,
     /// Its pool, if it has one of its own.
     pub pool: Option<PoolSnapshot>,
+    /// Polls that its watchdog found to be slow.
+    pub slow_polls: u64,
     /// What its threads were found to have, each line of which was read back from the system.
     pub attributes: Vec<Attributes>,
 }
@@ -161,7 +165,7 @@ impl Dispatcher {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_body(FutureBody(future), self.options(None), None)
+        self.spawn_future(future, self.options(None), None)
     }
 
     /// Starts a task here, with a name.
@@ -171,7 +175,7 @@ impl Dispatcher {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_body(FutureBody(future), self.options(Some(name.into())), None)
+        self.spawn_future(future, self.options(Some(name.into())), None)
     }
 
     /// As `spawn`; on `io`, a task whose first turn does not come within `limit` is not run, and its
@@ -182,7 +186,7 @@ impl Dispatcher {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_body(FutureBody(future), self.options(None), Some(limit))
+        self.spawn_future(future, self.options(None), Some(limit))
     }
 
     /// Starts a coroutine here.
@@ -204,6 +208,24 @@ impl Dispatcher {
             class: self.class,
             ..Options::here()
         }
+    }
+
+    fn spawn_future<F>(
+        &self,
+        future: F,
+        options: Options,
+        start_within: Option<Duration>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        #[cfg(feature = "tracing")]
+        if let Some(span) = task_span::of(&options) {
+            let body = FutureBody(task_span::InSpan::new(future, span));
+            return self.spawn_body(body, options, start_within);
+        }
+        self.spawn_body(FutureBody(future), options, start_within)
     }
 
     pub(crate) fn spawn_body<B>(
@@ -235,6 +257,15 @@ impl Dispatcher {
         }
     }
 
+    /// The events that the flight recorders of its own pool still hold, oldest first.
+    pub fn events(&self) -> Vec<Event> {
+        match &self.kind {
+            Kind::Default(runtime) => runtime.shared().pool.events(),
+            Kind::Private(pool) => pool.events(),
+            Kind::Io(_) | Kind::Serial(_) | Kind::Unconfined(_) => Vec::new(),
+        }
+    }
+
     /// What it counts, as plain data. `io` is in the runtime's snapshot, under `blocking`.
     pub fn snapshot(&self) -> DispatcherSnapshot {
         let pool = match &self.kind {
@@ -242,9 +273,14 @@ impl Dispatcher {
             Kind::Private(pool) => return pool.snapshot(),
             Kind::Io(_) | Kind::Serial(_) | Kind::Unconfined(_) => None,
         };
+        let slow_polls = match &self.kind {
+            Kind::Default(runtime) => runtime.shared().pool.slow_polls(),
+            _ => 0,
+        };
         DispatcherSnapshot {
             name: self.name().to_owned(),
             pool,
+            slow_polls,
             attributes: Vec::new(),
         }
     }

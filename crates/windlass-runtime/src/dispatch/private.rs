@@ -6,11 +6,11 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use windlass_core::observe::{Event, Recording};
 use windlass_core::sched::pool::{Config, Hooks, Pool, StopReport};
 use windlass_core::sched::while_blocked;
 use windlass_core::sync::{Condvar, Mutex, thread};
 use windlass_core::task::{Body, JoinHandle, Options};
-use windlass_core::tuning;
 
 use super::attributes::{AttributeError, Attributes, OnRefusal, Scheduling};
 use super::serial::Serial;
@@ -206,9 +206,11 @@ impl Builder {
             ..Config::default()
         };
         let found = Arc::new(Found::default());
+        let stalls = runtime.shared().stalls.clone();
         let hooks = Hooks {
             on_start: Some(found.hook(self.attributes.clone())),
-            stall_threshold: Some(Duration::from_nanos(tuning::STALL_NS)),
+            stall_threshold: stalls.threshold,
+            on_stall: stalls.hook,
             on_events: narrate::from_environment(),
             ..Hooks::default()
         };
@@ -295,10 +297,20 @@ impl PrivatePool {
         self.pool.spawn(body, options)
     }
 
+    /// The events that its flight recorders still hold, oldest first.
+    pub(super) fn events(&self) -> Vec<Event> {
+        self.pool.events()
+    }
+
+    pub(crate) fn set_recording(&self, recording: Recording) {
+        self.pool.set_recording(recording);
+    }
+
     pub(crate) fn snapshot(&self) -> DispatcherSnapshot {
         DispatcherSnapshot {
             name: self.name.clone(),
             pool: Some(self.pool.snapshot()),
+            slow_polls: self.pool.slow_polls(),
             attributes: self.found.state.lock().attributes.clone(),
         }
     }

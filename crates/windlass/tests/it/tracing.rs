@@ -81,6 +81,7 @@ fn what_a_task_says_is_inside_its_span() {
         windlass::yield_now().await;
         idle.abort();
         assert!(idle.await.expect_err("it is cancelled").is_cancelled());
+        coroutines().await;
     });
     drop(runtime);
     let notes = notes.0.lock().unwrap();
@@ -96,11 +97,46 @@ fn what_a_task_says_is_inside_its_span() {
     );
     assert_eq!(of("loud"), ["spawned", "panicked"]);
     assert_eq!(of("idle"), ["spawned", "cancelled"]);
+    assert_eq!(
+        of("deep"),
+        ["spawned", "on its stack", "again", "completed"]
+    );
+    assert_eq!(of("broken"), ["spawned", "panicked"]);
+    assert_eq!(of("stopped"), ["spawned", "waits", "cancelled"]);
+    assert_eq!(of("elsewhere"), ["spawned", "over there", "completed"]);
     assert!(
         notes
             .iter()
             .all(|note| note.contains("tracing.rs") && note.contains("line="))
     );
+}
+
+/// The same for coroutines, and for a task of a dispatcher.
+async fn coroutines() {
+    use windlass::coroutine::{self, wait};
+    let spawn = |name: &str| coroutine::Builder::new().name(name);
+    let deep = spawn("deep").spawn(|| {
+        tracing::info!("on its stack");
+        coroutine::yield_now();
+        tracing::info!("again");
+    });
+    deep.await.expect("it completes");
+    let broken = spawn("broken").spawn(|| panic!("as asked"));
+    let error: Result<(), _> = broken.await;
+    assert!(error.expect_err("it panics").is_panic());
+    let begun = std::sync::Arc::new(windlass::sync::Notify::new());
+    let told = begun.clone();
+    let stopped = spawn("stopped").spawn(move || {
+        tracing::info!("waits");
+        told.notify_one();
+        wait(std::future::pending::<()>());
+    });
+    begun.notified().await;
+    stopped.abort();
+    assert!(stopped.await.expect_err("it is cancelled").is_cancelled());
+    let custom = windlass::dispatch::Dispatcher::custom(1).expect("a thread");
+    let elsewhere = custom.spawn_named("elsewhere", async { tracing::info!("over there") });
+    elsewhere.await.expect("it completes");
 }
 
 /// What the children run.

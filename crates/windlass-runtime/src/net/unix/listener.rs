@@ -44,6 +44,19 @@ impl UnixListener {
         }))
     }
 
+    /// As `bind`, at an address: of a path, or (on Linux) of a name that is no file and is free again when
+    /// the listener is gone (`SocketAddr::from_abstract_name`).
+    ///
+    /// # Errors
+    /// As `bind`; `Unsupported` for such a name in a simulation.
+    pub fn bind_addr(address: &SocketAddr) -> io::Result<UnixListener> {
+        if let Some(path) = address.as_pathname() {
+            return UnixListener::bind(path);
+        }
+        let socket = mio::net::UnixListener::bind_addr(address)?;
+        Ok(UnixListener(Listener::Real(Registered::here(socket)?)))
+    }
+
     /// Takes over a listener of the standard library, on the runtime this is called in.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::os::unix::net::SocketAddr;
 use std::path::Path;
 
 use super::address_of;
-use crate::driver::{Registered, unsupported};
+use crate::driver::{Direction, Registered, unsupported};
 use crate::handle::Handle;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::net::stream::{
@@ -63,6 +63,19 @@ impl UnixStream {
         }))
     }
 
+    /// As `connect`, to an address: of a path, or (on Linux) of a name that is no file
+    /// (`SocketAddr::from_abstract_name`).
+    ///
+    /// # Errors
+    /// As `connect`; `Unsupported` for such a name in a simulation.
+    pub async fn connect_addr(address: &SocketAddr) -> io::Result<UnixStream> {
+        if let Some(path) = address.as_pathname() {
+            return UnixStream::connect(path).await;
+        }
+        let socket = mio::net::UnixStream::connect_addr(address)?;
+        Ok(UnixStream(Stream(Kind::Unix(Registered::here(socket)?))))
+    }
+
     /// Two streams that are connected to each other, on the runtime this is called in.
     pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
         let handle = Handle::current_or_default();
@@ -104,6 +117,16 @@ impl UnixStream {
 
     reading_methods!();
     writing_methods!();
+
+    /// As `read`, but what it sees stays there for the next read. Cancel-safe.
+    pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let peeked = self.0.source().io(Direction::Read, || match &self.0.0 {
+            Kind::Unix(registered) => os::peek(registered.socket(), buffer),
+            Kind::Simulated(stream) => stream.peek(buffer),
+            Kind::Tcp(_) => Err(unsupported(NOT_REAL)),
+        });
+        peeked.await
+    }
 
     /// Borrows the stream as two halves, for two futures of one task.
     pub fn split(&mut self) -> (ReadHalf<'_, UnixStream>, WriteHalf<'_, UnixStream>) {

@@ -3,6 +3,7 @@
 mod by_hand;
 mod cancel;
 mod forks;
+mod promises;
 mod scope;
 mod stacks;
 mod waiting;

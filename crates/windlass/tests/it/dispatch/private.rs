@@ -428,3 +428,58 @@ fn many_pools_come_and_go() {
     });
     assert!(runtime.snapshot().dispatchers.is_empty());
 }
+
+/// The runtime's own hook is told, with the pool's thread still in it.
+#[test]
+fn a_stall_on_a_private_pool_is_reported_with_its_name() {
+    let stalls: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
+    let noted = stalls.clone();
+    let runtime = windlass::Runtime::builder()
+        .workers(1)
+        .stall_threshold(Some(Duration::from_millis(10)))
+        .on_stall(move |stall| noted.lock().expect("no panic").push(stall.name.clone()))
+        .build()
+        .expect("a runtime");
+    let custom = Dispatcher::builder(1)
+        .build_in(runtime.handle())
+        .expect("a thread");
+    let (gate, held) = {
+        let gate = Gate::default();
+        let held = gate.clone();
+        (
+            gate,
+            custom.spawn_named("a long task", async move { held.wait() }),
+        )
+    };
+    eventually("it is told", || {
+        !stalls.lock().expect("no panic").is_empty()
+    });
+    gate.open();
+    join("it ends", held);
+    let (gate, inside) = (Gate::default(), Gate::default());
+    let (kept, opened) = (gate.clone(), inside.clone());
+    let coroutine =
+        coroutine::Builder::new()
+            .name("a long coroutine")
+            .spawn_at(&custom, move || {
+                opened.open();
+                kept.wait();
+            });
+    inside.wait();
+    eventually("it is told again", || {
+        stalls.lock().expect("no panic").len() == 2
+    });
+    gate.open();
+    join("it ends", coroutine);
+    let stalls = stalls.lock().expect("no panic").clone();
+    let names: Vec<_> = stalls.iter().flatten().map(String::as_str).collect();
+    assert_eq!(names, ["a long task", "a long coroutine"]);
+    let snapshot = custom.snapshot();
+    assert_eq!(snapshot.slow_polls, 2);
+    let slow = custom
+        .events()
+        .iter()
+        .filter(|event| event.kind == windlass::observe::EventKind::SlowPoll)
+        .count();
+    assert_eq!(slow, 2);
+}

@@ -195,3 +195,51 @@ fn pass_descriptor(socket: &std::os::unix::net::UnixStream) {
     };
     assert_eq!(sent, 1);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_file_is_bound_and_connected_to() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::SocketAddr;
+    let name = format!("windlass-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(name).expect("a name");
+    let runtime = runtime(2);
+    runtime.block_on(async {
+        let listener = UnixListener::bind_addr(&address).expect("it is free");
+        assert!(UnixListener::bind_addr(&address).is_err(), "it is taken");
+        let (client, accepted) = windlass::join!(
+            async {
+                UnixStream::connect_addr(&address)
+                    .await
+                    .expect("it listens")
+            },
+            async { listener.accept().await.expect("a client").0 },
+        );
+        let (mut client, mut accepted) = (client, accepted);
+        client.write_all(b"hello").await.expect("sent");
+        let mut first = [0; 3];
+        // Seen twice, then read.
+        for _ in 0..2 {
+            assert_eq!(accepted.peek(&mut first).await.expect("bytes"), 3);
+            assert_eq!(&first, b"hel");
+        }
+        let mut all = [0; 5];
+        accepted.read_exact(&mut all).await.expect("bytes");
+        assert_eq!(&all, b"hello");
+        drop(listener);
+        assert!(UnixStream::connect_addr(&address).await.is_err(), "gone");
+        UnixListener::bind_addr(&address).expect("it is free again");
+    });
+}
+
+#[windlass::test(simulated, seeds = 5)]
+async fn peeking_leaves_the_bytes_in_a_simulation_too() {
+    let (mut one, mut other) = UnixStream::pair().expect("a pair");
+    one.write_all(b"hello").await.expect("sent");
+    let mut seen = [0; 5];
+    let peeked = other.peek(&mut seen).await.expect("bytes");
+    assert!(b"hello".starts_with(&seen[..peeked]));
+    let mut all = [0; 5];
+    other.read_exact(&mut all).await.expect("bytes");
+    assert_eq!(&all, b"hello");
+}
