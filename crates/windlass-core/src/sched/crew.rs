@@ -297,7 +297,8 @@ impl Roster {
 }
 
 /// Runs `f`, which may block this thread. If it is a worker's, another takes its place meanwhile;
-/// what is pinned to this one waits.
+/// what is pinned to this one waits. Nobody takes the place of a worker that keeps an order: what comes
+/// next waits for it.
 pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
     struct End(Arc<Pool>);
     impl Drop for End {
@@ -305,7 +306,8 @@ pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
             self.0.crew.end_block(&self.0);
         }
     }
-    let pool = crate::sched::pool::current().filter(|pool| !pool.config.simulated);
+    let replaceable = |pool: &Arc<Pool>| !pool.config.simulated && !pool.config.in_order;
+    let pool = crate::sched::pool::current().filter(replaceable);
     let _end = pool.map(|pool| {
         pool.crew.begin_block(&pool);
         End(pool)

@@ -1,6 +1,7 @@
 //! Pools of their own: custom and single.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -241,20 +242,21 @@ struct Found {
 
 #[derive(Debug, Default)]
 struct FoundState {
-    attributes: Vec<Attributes>,
+    /// By the worker's place in its pool, which later ones take again.
+    attributes: BTreeMap<usize, Attributes>,
     refused: Option<AttributeError>,
 }
 
 impl Found {
     fn hook(self: &Arc<Found>, wanted: Attributes) -> Arc<dyn Fn(usize) + Send + Sync> {
         let found = self.clone();
-        Arc::new(move |_worker| {
+        Arc::new(move |worker| {
             let (attributes, refused) = wanted.apply();
             for error in &refused {
                 tracing::warn!(target: "windlass::dispatch", "{error}");
             }
             let mut state = found.state.lock();
-            state.attributes.push(attributes);
+            state.attributes.insert(worker, attributes);
             let first = refused.into_iter().next();
             state.refused = state.refused.take().or(first);
             drop(state);
@@ -311,7 +313,14 @@ impl PrivatePool {
             name: self.name.clone(),
             pool: Some(self.pool.snapshot()),
             slow_polls: self.pool.slow_polls(),
-            attributes: self.found.state.lock().attributes.clone(),
+            attributes: self
+                .found
+                .state
+                .lock()
+                .attributes
+                .values()
+                .cloned()
+                .collect(),
         }
     }
 

@@ -483,3 +483,46 @@ fn a_stall_on_a_private_pool_is_reported_with_its_name() {
         .count();
     assert_eq!(slow, 2);
 }
+
+/// A single thread that blocks holds up what comes after: nobody takes its place.
+#[test]
+fn a_single_thread_that_blocks_in_place_stays_serial() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let single = Dispatcher::single().expect("a thread");
+    let order: Arc<Mutex<Vec<u32>>> = Arc::default();
+    let (gate, inside) = (Gate::default(), Gate::default());
+    let (held, opened, first) = (gate.clone(), inside.clone(), order.clone());
+    let blocked = single.spawn(async move {
+        windlass::task::block_in_place(|| {
+            opened.open();
+            held.wait();
+        });
+        first.lock().expect("no panic").push(1);
+    });
+    inside.wait();
+    let second = order.clone();
+    let next = single.spawn(async move { second.lock().expect("no panic").push(2) });
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(order.lock().expect("no panic").is_empty());
+    gate.open();
+    join("it goes on", blocked);
+    join("then the next", next);
+    assert_eq!(*order.lock().expect("no panic"), [1, 2]);
+}
+
+#[test]
+fn threads_that_come_later_have_the_attributes_too_and_are_not_kept_for_ever() {
+    let runtime = runtime(1);
+    let _entered = runtime.enter();
+    let custom = Dispatcher::builder(1).nice(3).build().expect("a thread");
+    for _ in 0..20 {
+        let task = custom.spawn(async {
+            windlass::task::block_in_place(|| std::thread::sleep(Duration::from_micros(200)));
+        });
+        join("it ends", task);
+    }
+    let found = custom.snapshot().attributes;
+    assert!(found.len() <= 4, "{} of them", found.len());
+    assert!(found.iter().all(|attributes| attributes.nice == Some(3)));
+}
