@@ -148,6 +148,41 @@ fn idle_the_last_searcher_passes_the_call_on() {
     });
 }
 
+/// A pusher may see a searcher and say nothing; if that one leaves the pool instead of searching on, it
+/// has to tell somebody.
+#[test]
+fn idle_a_worker_that_leaves_passes_the_call_on() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let pool = Pool::new(2);
+        assert!(pool.idle.try_search(), "worker 0");
+        let stays = pool.clone();
+        let worker = loom::thread::spawn(move || {
+            let mut searching = false;
+            while !stays.take() {
+                stays.park(1, searching);
+                searching = true;
+            }
+        });
+        let leaves = pool.clone();
+        let leaver = loom::thread::spawn(move || {
+            leaves.idle.leave(true);
+            // What `Worker::retire` does.
+            if !leaves.injector.is_empty()
+                && let Some(worker) = leaves.idle.announce()
+            {
+                let _ = leaves.parkers[worker].unpark();
+            }
+        });
+        pool.push();
+        leaver.join().unwrap();
+        worker.join().unwrap();
+        assert_eq!(pool.taken.load(Ordering::Relaxed), 1);
+        assert_eq!(pool.idle.workers(), 1);
+    });
+}
+
 /// A worker that wakes by itself (out of the driver) while somebody claims it waits for the token
 /// before it goes on, so that the counts never go below zero.
 #[test]
