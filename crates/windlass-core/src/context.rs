@@ -109,8 +109,9 @@ pub fn current_header() -> *const Header {
     CONTEXT.with(|c| c.task.get())
 }
 
-/// The running task goes on nowhere but on this thread. True: its body calls [`unpin`] here when it ends;
-/// false: it never leaves its thread anyway.
+/// The running task goes on nowhere but on this thread. True: its body calls [`unpin`] here when it ends.
+/// False: its home has one thread at a time (a local set, a pool in order, a simulation), and the body has
+/// to see for itself that it is still the same one.
 #[inline(never)]
 pub fn pin() -> bool {
     // SAFETY: rule 1: the entry is being run by this thread and keeps the task alive.
@@ -119,7 +120,7 @@ pub fn pin() -> bool {
     };
     let home = task.state.load().home();
     with_worker(|worker| match worker {
-        Some(worker) if home == Home::Pool && !worker.pool.config.in_order => {
+        Some(worker) if home == Home::Pool && worker.pool.has_many_threads() => {
             task.state.pin(worker.pinned_one() as u16);
             true
         }

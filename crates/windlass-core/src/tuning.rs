@@ -116,7 +116,7 @@ pub const MAGAZINE: usize = 64;
 pub const DEPOT_MAGAZINES: usize = 2048;
 
 /// Seats for workers that take the place of others while these block: as many as there are workers,
-/// and at least this. A seat costs 16 bytes until somebody sits on it.
+/// and at least this. A seat that nobody has sat on is a few words.
 pub const SPARE_SEATS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
     1
 } else {

@@ -254,11 +254,16 @@ impl BlockingPool {
 
     /// A task of the io dispatcher has ended.
     pub(crate) fn forget(&self, number: u64) {
-        let forgotten = self.state.lock().tasks.remove(&number);
+        let mut state = self.state.lock();
+        let forgotten = state.tasks.remove(&number);
+        let was_last = state.closed && state.tasks.is_empty();
+        drop(state);
         // Not under the lock.
         drop(forgotten);
-        // Threads of a closed pool wait for the last one.
-        self.work.notify_all();
+        if was_last {
+            // Threads of a closed pool wait for it.
+            self.work.notify_all();
+        }
     }
 
     /// Queues a turn of a task of the io dispatcher; the task is dropped if nobody can ever run it.
@@ -270,11 +275,7 @@ impl BlockingPool {
     ) {
         let mut state = self.state.lock();
         if let Some(post) = entry.header().state().pinned_to() {
-            state
-                .inboxes
-                .entry(post as u16)
-                .or_default()
-                .push_back(entry);
+            state.leave_for(post, entry);
             drop(state);
             // Only one of them can take it.
             return self.work.notify_all();
@@ -306,7 +307,7 @@ impl BlockingPool {
         let number = state.started;
         let name = format!("{}-{number}", self.config.name);
         let (pool, runtime) = (self.clone(), runtime.clone());
-        // Beyond 65,535 threads a coroutine would not know its own from another.
+        // There are not more threads than posts: the builder sees to it.
         let post = state.free_posts.pop().unwrap_or(state.next_post);
         thread::spawn(name, self.config.stack_size, move || {
             OWN.with(|own| own.set(Arc::as_ptr(&pool)));
@@ -326,6 +327,7 @@ impl BlockingPool {
     /// A thread's life: jobs and turns, then a wait for more, then the end.
     fn run(&self, number: u64, post: u16) {
         let mut state = self.state.lock();
+        let mut retires_at = from_now(self.config.keep_alive);
         loop {
             loop {
                 let pinned = state.take_pinned(post);
@@ -333,6 +335,7 @@ impl BlockingPool {
                     break;
                 };
                 state = self.run_one(state, queued, number);
+                retires_at = from_now(self.config.keep_alive);
             }
             if state.closed && state.tasks.is_empty() {
                 return;
@@ -345,14 +348,19 @@ impl BlockingPool {
                 state.told = state.told.saturating_sub(1);
                 continue;
             }
-            // The limit retires the thread; nobody polls for work here.
-            let (woken, timed_out) = self.work.wait_for(state, self.config.keep_alive);
+            // The limit retires the thread; nobody polls for work here. It counts from its last work, not
+            // from a call that was for another.
+            let left = retires_at.saturating_sub(clock::now());
+            let (woken, timed_out) = self.work.wait_for(state, Duration::from_nanos(left));
             state = woken;
             state.idle -= 1;
             if state.told > 0 {
                 state.told -= 1;
-            } else if timed_out && state.queue.is_empty() && context::pinned_here() == 0 {
-                return;
+            } else if timed_out && state.queue.is_empty() {
+                if context::pinned_here() == 0 {
+                    return;
+                }
+                retires_at = from_now(self.config.keep_alive);
             }
         }
     }
@@ -399,11 +407,7 @@ impl BlockingPool {
             if let Some(entry) = again
                 && let Some(post) = entry.header().state().pinned_to()
             {
-                state
-                    .inboxes
-                    .entry(post as u16)
-                    .or_default()
-                    .push_back(entry);
+                state.leave_for(post, entry);
             }
         } else {
             self.turn_is_over(again);
@@ -418,11 +422,7 @@ impl BlockingPool {
         if let Some(entry) = again {
             match entry.header().state().pinned_to() {
                 // It has begun here.
-                Some(post) => state
-                    .inboxes
-                    .entry(post as u16)
-                    .or_default()
-                    .push_back(entry),
+                Some(post) => state.leave_for(post, entry),
                 None => state.held_back.push_back(Queued {
                     work: Work::Turn(entry),
                     start_by: None,
@@ -512,6 +512,13 @@ impl BlockingPool {
 }
 
 impl State {
+    /// Queues a task that only one thread may run.
+    fn leave_for(&mut self, post: usize, entry: Entry) {
+        // It was made from one.
+        let post = post as u16;
+        self.inboxes.entry(post).or_default().push_back(entry);
+    }
+
     fn take_pinned(&mut self, post: u16) -> Option<Queued> {
         // Nearly always there are none.
         if self.inboxes.is_empty() {

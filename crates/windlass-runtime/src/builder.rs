@@ -110,8 +110,8 @@ pub enum BuildError {
 
 /// The most workers: what the task ids and the idle set are laid out for.
 const MAX_WORKERS: usize = 32_768;
-/// The most blocking threads: far above any kernel's limit for one process.
-const MAX_BLOCKING: usize = 1 << 20;
+/// The most blocking threads: each has a number by which coroutines find it again.
+const MAX_BLOCKING: usize = u16::MAX as usize;
 /// The least stack: a thread's start-up code needs a few pages.
 const MIN_STACK: usize = 16 * 1024;
 

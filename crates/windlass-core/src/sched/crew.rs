@@ -109,7 +109,7 @@ impl Crew {
     /// Seats that were taken at some time.
     #[inline]
     pub(crate) fn known(&self) -> usize {
-        // Acquire: pairs with the Release in `sit`.
+        // Acquire: pairs with the Release in `take_seat`.
         self.known.load(Ordering::Acquire)
     }
 
@@ -306,8 +306,7 @@ pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
             self.0.crew.end_block(&self.0);
         }
     }
-    let replaceable = |pool: &Arc<Pool>| !pool.config.simulated && !pool.config.in_order;
-    let pool = crate::sched::pool::current().filter(replaceable);
+    let pool = crate::sched::pool::current().filter(|pool| pool.has_many_threads());
     let _end = pool.map(|pool| {
         pool.crew.begin_block(&pool);
         End(pool)

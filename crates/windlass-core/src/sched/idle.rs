@@ -67,6 +67,7 @@ impl Idle {
     pub fn leave(&self, was_searching: bool) {
         let leaving = UNPARKED_ONE + if was_searching { SEARCHING_ONE } else { 0 };
         self.counts.fetch_sub(leaving, Ordering::AcqRel);
+        // Relaxed: as in `join`.
         self.workers.fetch_sub(1, Ordering::Relaxed);
         // Pairs with the fence in `announce`, as in `end_search`.
         fence(Ordering::SeqCst);

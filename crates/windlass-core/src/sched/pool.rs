@@ -212,6 +212,11 @@ impl Pool {
         self.attachment.get()?.upgrade()
     }
 
+    /// Whether a task could find itself on another thread from one turn to the next.
+    pub(crate) fn has_many_threads(&self) -> bool {
+        !self.config.in_order && !self.config.simulated
+    }
+
     /// Workers there are.
     pub fn workers(&self) -> usize {
         self.idle.workers()

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use corosensei::CoroutineResult;
 use windlass_core::context;
 use windlass_core::sched::fork;
+use windlass_core::sync::thread::{self, ThreadId};
 use windlass_core::task::{Body, Ending, Options};
 
 use super::frame::{Frame, suspend_in_block_on};
@@ -140,12 +141,16 @@ pub(super) struct CoroutineBody<F, T> {
     migrates: bool,
     pinned: bool,
     begun: bool,
+    /// The thread it began on, where nobody else sees to it that it stays there: a local set's, a single
+    /// one's, a simulation's, which may be run and dropped by different ones.
+    home: Option<ThreadId>,
     #[cfg(feature = "tracing")]
     span: Option<BodySpan>,
 }
 
 // SAFETY: what has not begun is a closure that is `Send` (see the bounds of those who make one). What
-// has begun stays on its thread, or its maker has vouched for what is on its stack (`spawn_migrating`).
+// has begun stays on its thread (`pinned`, or `home`, which `resume` and `ending` look at), or its maker
+// has vouched for what is on its stack (`spawn_migrating`).
 unsafe impl<F: Send, T: Send> Send for CoroutineBody<F, T> {}
 
 impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
@@ -161,6 +166,7 @@ impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
             migrates,
             pinned: false,
             begun: false,
+            home: None,
             #[cfg(feature = "tracing")]
             span: BodySpan::of(options),
         }
@@ -168,6 +174,10 @@ impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
 }
 
 impl<F, T> CoroutineBody<F, T> {
+    fn is_at_home(&self) -> bool {
+        self.home.is_none_or(|home| home == thread::current().id())
+    }
+
     /// Gives the output, or goes on unwinding on the worker's stack.
     fn end(&mut self, ended: Result<T, Payload>) -> T {
         #[cfg(feature = "tracing")]
@@ -199,7 +209,13 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
             this.begun = true;
             machine.frame().set_task(context::current_header());
             this.pinned = !this.migrates && context::pin();
+            this.home = (!this.migrates && !this.pinned).then(|| thread::current().id());
         }
+        assert!(
+            this.is_at_home(),
+            "a coroutine goes on on the thread it began on, and this is another: run a simulated \
+             runtime on one thread"
+        );
         // On the worker's stack: nothing of it is on the coroutine's over a suspension.
         #[cfg(feature = "tracing")]
         let inside = this.span.as_ref().map(BodySpan::enter);
@@ -213,8 +229,10 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
     }
 
     fn ending(&self) -> Ending {
-        // In a shielded section it is cancelled only by force, and nothing may unwind out of it.
-        if self.machine.has_begun() && !self.machine.frame().is_shielded() {
+        // In a shielded section it is cancelled only by force, and nothing may unwind out of it. Nor may
+        // its frames run on a thread that is not theirs.
+        let unwinds = !self.machine.frame().is_shielded() && self.is_at_home();
+        if self.machine.has_begun() && unwinds {
             Ending::Unwind
         } else {
             Ending::Drop

@@ -242,14 +242,15 @@ impl Builder {
         )
     }
 
-    /// As `spawn`, on a dispatcher.
+    /// As `spawn`, on a dispatcher; on the default one instead of the unconfined one, because a coroutine
+    /// stays on a thread, and that has none.
     pub fn spawn_at<T, F>(self, dispatcher: &Dispatcher, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let body = CoroutineBody::new(self.machine(f), false, &self.options);
-        dispatcher.spawn_body(body, self.options, None)
+        dispatcher.spawn_staying(body, self.options)
     }
 
     /// As `spawn`, but takes the stack now and tells if there is none.

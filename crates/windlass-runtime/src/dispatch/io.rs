@@ -1,14 +1,12 @@
 //! The io dispatcher: tasks on the blocking pool's threads.
 
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pin_project_lite::pin_project;
 use windlass_core::station::{Outpost, Station};
-use windlass_core::task::{Body, Ending, Entry, JoinHandle, Options};
+use windlass_core::task::{Body, Entry, JoinHandle, Options};
 
+use super::guarded::Guarded;
 use crate::blocking::BlockingPool;
 use crate::handle::Handle;
 use crate::runtime::Shared;
@@ -54,13 +52,11 @@ where
         .0
         .get_or_init(|| Outpost::new(Threads(Arc::downgrade(shared))));
     let number = shared.blocking.next_task();
-    let body = Remembered {
-        body,
-        note: Note {
-            pool: shared.blocking.clone(),
-            number,
-        },
+    let note = Note {
+        pool: shared.blocking.clone(),
+        number,
     };
+    let body = Guarded::new(body, note);
     let (entry, handle) = outpost.make(body, number, options);
     if shared.blocking.remember(number, entry.task()) {
         shared.blocking.submit(runtime, entry, start_within);
@@ -70,15 +66,7 @@ where
     handle
 }
 
-pin_project! {
-    /// A body that the blocking pool knows of until it is dropped.
-    struct Remembered<B> {
-        #[pin]
-        body: B,
-        note: Note,
-    }
-}
-
+/// The blocking pool knows of a task until this is dropped, with its body.
 struct Note {
     pool: Arc<BlockingPool>,
     number: u64,
@@ -87,17 +75,5 @@ struct Note {
 impl Drop for Note {
     fn drop(&mut self) {
         self.pool.forget(self.number);
-    }
-}
-
-impl<B: Body> Body for Remembered<B> {
-    type Output = B::Output;
-
-    fn resume(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<B::Output> {
-        self.project().body.resume(cx)
-    }
-
-    fn ending(&self) -> Ending {
-        self.body.ending()
     }
 }

@@ -24,6 +24,7 @@
 //! ```
 
 mod attributes;
+mod guarded;
 mod io;
 mod private;
 mod serial;
@@ -189,7 +190,8 @@ impl Dispatcher {
         self.spawn_future(future, self.options(None), Some(limit))
     }
 
-    /// Starts a coroutine here.
+    /// Starts a coroutine here; on the default dispatcher if this is the unconfined one, because a
+    /// coroutine stays on a thread.
     #[track_caller]
     pub fn spawn_coroutine<T, F>(&self, f: F) -> JoinHandle<T>
     where
@@ -228,7 +230,19 @@ impl Dispatcher {
         self.spawn_body(FutureBody(future), options, start_within)
     }
 
-    pub(crate) fn spawn_body<B>(
+    /// Starts a body that must stay on a thread once it has begun.
+    pub(crate) fn spawn_staying<B>(&self, body: B, options: Options) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        match &self.kind {
+            Kind::Unconfined(runtime) => runtime.spawn_body(body, options),
+            _ => self.spawn_body(body, options, None),
+        }
+    }
+
+    fn spawn_body<B>(
         &self,
         body: B,
         options: Options,

@@ -7,7 +7,7 @@ use windlass_core::station::{Outpost, Station};
 use windlass_core::sync::Mutex;
 use windlass_core::task::{Body, Entry, FutureBody, Header, JoinHandle, Options, Ran, Scheduler};
 
-use super::strays::Known;
+use super::strays::known;
 use crate::handle::Handle;
 use crate::task;
 
@@ -102,7 +102,7 @@ impl Serial {
     {
         let shared = self.line.runtime.shared();
         let number = shared.strays.next_number();
-        let body = Known::new(body, shared.clone(), number);
+        let body = known(body, shared.clone(), number);
         let options = Options {
             numbered: true,
             ..options

@@ -1,14 +1,12 @@
 //! Tasks that no pool has in its register: unconfined ones, and those of a simulated single thread.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use pin_project_lite::pin_project;
 use windlass_core::sync::Mutex;
-use windlass_core::task::{Body, Ending, TaskRef};
+use windlass_core::task::TaskRef;
 
+use super::guarded::Guarded;
 use crate::runtime::Shared;
 
 /// What a runtime knows of them.
@@ -58,16 +56,8 @@ impl Strays {
     }
 }
 
-pin_project! {
-    /// A body that its runtime knows of until it is dropped.
-    pub(super) struct Known<B> {
-        #[pin]
-        body: B,
-        note: Note,
-    }
-}
-
-struct Note {
+/// A runtime knows of a task until this is dropped, with its body.
+pub(super) struct Note {
     shared: Arc<Shared>,
     number: u64,
 }
@@ -78,23 +68,7 @@ impl Drop for Note {
     }
 }
 
-impl<B> Known<B> {
-    pub(super) fn new(body: B, shared: Arc<Shared>, number: u64) -> Known<B> {
-        Known {
-            body,
-            note: Note { shared, number },
-        }
-    }
-}
-
-impl<B: Body> Body for Known<B> {
-    type Output = B::Output;
-
-    fn resume(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<B::Output> {
-        self.project().body.resume(cx)
-    }
-
-    fn ending(&self) -> Ending {
-        self.body.ending()
-    }
+/// A body that its runtime knows of.
+pub(super) fn known<B>(body: B, shared: Arc<Shared>, number: u64) -> Guarded<B, Note> {
+    Guarded::new(body, Note { shared, number })
 }

@@ -3,7 +3,7 @@
 use windlass_core::station;
 use windlass_core::task::{Body, Entry, JoinHandle, Options};
 
-use super::strays::Known;
+use super::strays::known;
 use crate::handle::Handle;
 
 /// On a thread that is no worker a woken task goes to the runtime the thread is in, or to the default.
@@ -20,7 +20,7 @@ where
     let shared = runtime.shared();
     shared.process.check();
     let number = shared.strays.next_number();
-    let body = Known::new(body, shared.clone(), number);
+    let body = known(body, shared.clone(), number);
     let options = Options {
         numbered: shared.simulator().is_some(),
         ..options

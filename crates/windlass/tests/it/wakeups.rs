@@ -143,17 +143,12 @@ fn e7_bursts_around_the_capacity_of_the_ring_run_each_task_once() {
         for count in [1, 2, 255, 256, 257, 258, 511, 512, 513, 514] {
             (0..20).for_each(|_| each_child_runs_once(&runtime, count));
         }
-        let overflows: u64 = runtime
-            .snapshot()
-            .pool
-            .workers
-            .iter()
-            .map(|w| w.overflows)
-            .sum();
-        assert!(
-            overflows > 0,
-            "{workers} workers: no burst reached the ring's edge"
-        );
+        // A lone worker must have been at the ring's edge; where there are thieves, they may have
+        // kept it away from there.
+        if workers == 1 {
+            let overflows = runtime.snapshot().pool.workers[0].overflows;
+            assert!(overflows > 0, "no burst reached the ring's edge");
+        }
     }
 }
 

@@ -312,3 +312,32 @@ async fn in_a_simulation_coroutines_unwind_at_once() {
     assert_eq!(drops.count(), 1);
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
+
+/// A simulated runtime may be handed to another thread. What has begun on the first one is not resumed there.
+#[test]
+fn a_simulation_that_changes_its_thread_does_not_take_coroutines_along() {
+    let runtime = Runtime::simulated(1);
+    let drops = Drops::default();
+    let start = |guard| {
+        coroutine::Builder::new().spawn_on(runtime.handle(), move || {
+            let _guard = guard;
+            let own = std::rc::Rc::new(());
+            coroutine::wait(time::sleep(Duration::from_secs(1)));
+            drop(own);
+        })
+    };
+    let (woken, dropped) = (start(drops.guard()), start(drops.guard()));
+    runtime.block_on(async { time::sleep(Duration::from_millis(1)).await });
+    let (error, report) = thread::spawn(move || {
+        crate::support::expect_panics();
+        let error = runtime.block_on(woken).expect_err("not on this thread");
+        (error, runtime.shutdown(Duration::from_secs(1)))
+    })
+    .join()
+    .expect("no panic comes out");
+    assert!(error.is_panic(), "{error}");
+    assert!(error.to_string().contains("panicked"), "{error}");
+    assert_eq!(drops.count(), 0, "their frames are never run elsewhere");
+    assert!(dropped.is_finished());
+    assert!(!report.leaked_coroutines.is_empty(), "{report}");
+}

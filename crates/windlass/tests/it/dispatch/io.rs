@@ -1,7 +1,7 @@
 //! The io dispatcher: tasks that block now and then.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -235,4 +235,40 @@ fn a_task_that_does_not_return_is_named_at_the_end() {
     assert_eq!(report.stuck_jobs[0].name.as_deref(), Some("stubborn"));
     gate.open();
     drop(task);
+}
+
+/// Tasks that end on one thread do not keep the others.
+#[test]
+fn idle_threads_retire_while_others_work() {
+    let runtime = Runtime::builder()
+        .workers(1)
+        .blocking_keep_alive(Duration::from_millis(50))
+        .build()
+        .expect("a runtime");
+    let io = Dispatcher::io_of(runtime.handle());
+    let gate = Gate::default();
+    let many: Vec<_> = (0..8)
+        .map(|_| {
+            let gate = gate.clone();
+            io.spawn(async move { gate.wait() })
+        })
+        .collect();
+    eventually("eight threads", || runtime.snapshot().blocking.threads == 8);
+    gate.open();
+    for task in many {
+        join("each ends", task);
+    }
+    // A coroutine that is woken calls every thread, and a task that ends used to.
+    let enough = Arc::new(AtomicBool::new(false));
+    let told = enough.clone();
+    let coroutine = io.spawn_coroutine(move || {
+        while !told.load(Ordering::SeqCst) {
+            coroutine::wait(time::sleep(Duration::from_millis(5)));
+        }
+    });
+    eventually("the others retire", || {
+        runtime.snapshot().blocking.threads == 1
+    });
+    enough.store(true, Ordering::SeqCst);
+    join("it ends", coroutine);
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use windlass::dispatch::Dispatcher;
-use windlass::sync::Notify;
+use windlass::sync::{Notify, Semaphore};
 use windlass::{Runtime, coroutine};
 
 use super::here;
@@ -177,7 +177,7 @@ fn inside_a_coroutine_an_unconfined_task_cannot_suspend_its_host() {
 }
 
 #[test]
-fn a_busy_wait_for_an_unconfined_wake_is_not_needed() {
+fn a_hundred_that_are_woken_by_a_thread_all_end() {
     let runtime = runtime(2);
     let _entered = runtime.enter();
     let (notify, inside) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
@@ -195,4 +195,31 @@ fn a_busy_wait_for_an_unconfined_wake_is_not_needed() {
         join("each ends", task);
     }
     assert!(inside.load(Ordering::SeqCst));
+}
+
+/// Its stack may hold what belongs to a thread, and safe code must not take that elsewhere.
+#[test]
+fn a_coroutine_given_to_it_stays_on_one_thread_whoever_wakes_it() {
+    let (first, second) = (runtime(2), runtime(2));
+    let _entered = first.enter();
+    for _ in 0..20 {
+        let turns = Arc::new(Semaphore::new(0));
+        let waited = turns.clone();
+        let coroutine = Dispatcher::unconfined().spawn_coroutine(move || {
+            let own = std::rc::Rc::new(thread::current().id());
+            for _ in 0..2 {
+                let turn = coroutine::wait(waited.acquire()).expect("it is not closed");
+                turn.forget();
+                assert_eq!(*own, thread::current().id(), "it has moved");
+            }
+        });
+        let given = turns.clone();
+        join(
+            "another pool wakes it",
+            second.spawn(async move { given.add_permits(1) }),
+        );
+        thread::sleep(Duration::from_millis(1));
+        turns.add_permits(1);
+        join("it ends where it began", coroutine);
+    }
 }
