@@ -6,6 +6,7 @@ mod response;
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,7 +32,8 @@ use crate::tls::TlsConnector;
 /// Sends requests and keeps connections for the next ones; clones share them.
 ///
 /// Redirects, cookies and retries are the caller's. A request on a connection that the server closed
-/// meanwhile is sent again on a new one, if hyper knows that the server has not seen it.
+/// meanwhile is sent again on a new one, if the server cannot have seen it, or if it may be asked twice:
+/// its method is safe (GET, HEAD, OPTIONS, TRACE), it has no body, and no answer came.
 ///
 /// ```no_run
 /// # async fn f() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -173,13 +175,14 @@ impl Client {
             if !sender.ready().await {
                 continue;
             }
-            match self.exchange(&place, sender, request).await? {
-                Ok(response) => return Ok(response),
-                Err(not_seen) => {
-                    request = not_seen.0;
-                    *request.uri_mut() = uri.clone();
-                }
-            }
+            let copy = copy_if_safe(&request);
+            request = match (self.exchange(&place, sender, request).await, copy) {
+                (Ok(Ok(response)), _) => return Ok(response),
+                (Ok(Err(not_seen)), _) => not_seen.0,
+                (Err(ClientError::Broken(error)), Some(copy)) if has_no_answer(&error) => copy,
+                (Err(error), _) => return Err(error),
+            };
+            *request.uri_mut() = uri.clone();
         }
         let sender = self.connect(&place).await?;
         match self.exchange(&place, sender, request).await? {
@@ -264,6 +267,35 @@ impl Client {
         };
         within(Some(self.0.connect_timeout), "the connection", reach).await?
     }
+}
+
+/// The same request once more, if it does no harm to ask twice.
+fn copy_if_safe(request: &Request<AnyBody>) -> Option<Request<AnyBody>> {
+    if !request.method().is_safe() || !request.body().is_end_stream() {
+        return None;
+    }
+    let mut copy = Request::new(body::empty());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
+}
+
+/// The connection ended, and what had come by then is no answer.
+fn has_no_answer(error: &hyper::Error) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|source| source.downcast_ref::<io::Error>());
+    let ended = |io: &io::Error| {
+        matches!(
+            io.kind(),
+            io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof
+        )
+    };
+    error.is_incomplete_message() || error.is_closed() || io.is_some_and(ended)
 }
 
 /// The request that no server has seen, and why.

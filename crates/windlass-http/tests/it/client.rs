@@ -81,6 +81,37 @@ fn a_connection_that_the_server_closed_meanwhile_is_replaced() -> Result {
     })
 }
 
+/// The server reads the second request of a connection and closes it instead of answering.
+#[test]
+fn what_may_be_asked_twice_is_asked_again_and_nothing_else() -> Result {
+    runtime().block_on(async {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        let url = format!("http://{}/", listener.local_addr()?);
+        let server = spawn_blocking(move || {
+            let mut heads = Vec::new();
+            while heads.last() != Some(&b'P') {
+                let (mut stream, _) = listener.accept()?;
+                let mut head = [0; 1024];
+                assert_ne!(stream.read(&mut head)?, 0);
+                heads.push(head[0]);
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")?;
+                assert_ne!(stream.read(&mut head)?, 0);
+                heads.push(head[0]);
+            }
+            Ok::<_, std::io::Error>(heads)
+        });
+        let client = Client::new();
+        for _ in 0..2 {
+            assert_eq!(text(client.get(&url).await?).await?, "ok");
+        }
+        let post = Request::post(&url).body(body::full("once"))?;
+        let error = client.request(post).await.expect_err("not asked twice");
+        assert!(matches!(error, ClientError::Broken(_)), "{error}");
+        assert_eq!(server.await??, b"GGGP", "GET, GET and again, POST");
+        Ok(())
+    })
+}
+
 #[test]
 fn each_failure_has_its_own_error() -> Result {
     runtime().block_on(async {
