@@ -105,6 +105,35 @@ fn timers_fire_while_all_workers_are_busy_for_ever() {
 }
 
 #[test]
+fn timers_fire_while_every_worker_is_stuck() {
+    let runtime = runtime(2);
+    let gate = crate::support::Gate::default();
+    let stuck = [gate.clone(), gate.clone()].map(|gate| {
+        let inside = Arc::new(AtomicUsize::new(0));
+        let told = inside.clone();
+        let task = runtime.spawn(async move {
+            told.store(1, Ordering::SeqCst);
+            gate.wait();
+        });
+        crate::support::eventually("it is inside", || inside.load(Ordering::SeqCst) == 1);
+        task
+    });
+    let began = Instant::now();
+    for _ in 0..3 {
+        runtime.block_on(sleep(ms(20)));
+    }
+    assert!(began.elapsed() >= ms(60) && began.elapsed() < Duration::from_secs(3));
+    gate.open();
+    for task in stuck {
+        runtime.block_on(task).expect("it ends");
+    }
+    // And nothing is left behind: the workers tend the driver again.
+    let began = Instant::now();
+    runtime.block_on(sleep(ms(20)));
+    assert!(began.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
 fn a_timer_is_not_stranded_behind_the_worker_that_left_the_driver() {
     let runtime = runtime(2);
     runtime.block_on(async {

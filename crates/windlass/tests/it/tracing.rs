@@ -112,6 +112,7 @@ fn what_a_task_says_is_inside_its_span() {
 }
 
 /// The same for coroutines, and for a task of a dispatcher.
+#[cfg(feature = "tracing")]
 async fn coroutines() {
     use windlass::coroutine::{self, wait};
     let spawn = |name: &str| coroutine::Builder::new().name(name);

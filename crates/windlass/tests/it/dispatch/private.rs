@@ -146,11 +146,10 @@ fn the_last_handle_cancels_what_is_left_and_joins_the_threads() {
         .collect();
     let other = custom.clone();
     drop(custom);
-    assert_eq!(
-        threads_called("mortal-"),
-        4,
-        "three workers and their watchdog"
-    );
+    // A thread has its name when it has begun.
+    eventually("three workers and their watchdog", || {
+        threads_called("mortal-") == 4
+    });
     drop(other);
     gone("mortal-");
     assert_eq!(drops.count(), 10);
