@@ -1,12 +1,14 @@
-//! The queues: a ring, a slot and a deque per worker, an injector and three class queues per pool.
+//! The queues: a ring, a slot and a deque per worker, an injector and three class queues per pool, and
+//! the mailboxes of processes.
 //!
-//! They hold raw pointers and know nothing of tasks beyond a link, so that the models check them
-//! alone.
+//! Those of the scheduler hold raw pointers and know nothing of tasks beyond a link, so that the models
+//! check them alone.
 
 mod batch;
 mod class;
 mod deque;
 mod injector;
+mod mailbox;
 mod ring;
 mod slot;
 
@@ -14,5 +16,6 @@ pub use batch::{Batch, Linked};
 pub use class::Classes;
 pub use deque::{Deque, JobRef, RunJob, Taken};
 pub use injector::{Closed, Injector};
+pub use mailbox::{Inbox, Letter, Mailbox, Pushed};
 pub use ring::Ring;
 pub use slot::Slot;

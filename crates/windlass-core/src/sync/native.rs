@@ -106,11 +106,13 @@ pub mod atomic {
     arithmetic!(
         AtomicU8, u8, fetch_add, fetch_sub, fetch_and, fetch_or, fetch_max
     );
-    arithmetic!(AtomicU32, u32, fetch_add, fetch_sub);
+    arithmetic!(
+        AtomicU32, u32, fetch_add, fetch_sub, fetch_and, fetch_or, fetch_xor
+    );
     arithmetic!(
         AtomicU64, u64, fetch_add, fetch_sub, fetch_and, fetch_or, fetch_max
     );
-    arithmetic!(AtomicUsize, usize, fetch_add, fetch_sub);
+    arithmetic!(AtomicUsize, usize, fetch_add, fetch_sub, fetch_or);
 }
 
 /// Hints to the core.

@@ -2,6 +2,7 @@
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
+use std::task::Waker;
 
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicPtr, Ordering};
@@ -108,6 +109,12 @@ impl TaskRef {
     /// Asks the task to be polled.
     pub fn wake(&self) {
         super::waker::wake(self.0);
+    }
+
+    /// Whether this waker is the task's own.
+    #[inline]
+    pub fn is_woken_by(&self, waker: &Waker) -> bool {
+        super::waker::task_of(waker) == Some(self.0)
     }
 
     /// Asks the task to end.

@@ -30,7 +30,7 @@
 //!    a task that is PINNED is touched by the thread it is pinned to, and its entry waits in queues
 //!    that only this thread takes from.
 
-mod block;
+pub(crate) mod block;
 mod budget;
 mod cell;
 mod entry;

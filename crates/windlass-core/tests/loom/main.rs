@@ -12,6 +12,7 @@ mod deque;
 mod idle;
 mod injector;
 mod join;
+mod mailbox;
 mod park;
 mod registry;
 mod ring;
