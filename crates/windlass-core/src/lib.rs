@@ -36,5 +36,6 @@ pub mod tuning;
 mod wait;
 
 pub use wait::{
-    Signal, Suspend, Waiting, begin_wait, block_on, block_thread, set_signal, set_suspend,
+    Signal, Suspend, Waiting, begin_wait, block_anywhere, block_on, block_thread, set_signal,
+    set_suspend,
 };

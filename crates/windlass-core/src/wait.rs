@@ -100,8 +100,17 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// # Panics
 /// As there.
 #[track_caller]
-pub fn block_thread<F: Future>(mut future: Pin<&mut F>) -> F::Output {
+pub fn block_thread<F: Future>(future: Pin<&mut F>) -> F::Output {
     let _waiting = begin_wait();
+    sleep_until_ready(future)
+}
+
+/// As [`block_thread`], for those who must not panic: the end of a runtime, inside another one.
+pub fn block_anywhere<F: Future>(future: F) -> F::Output {
+    sleep_until_ready(pin!(future))
+}
+
+fn sleep_until_ready<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let own = SIGNAL.with(|own| own.borrow().clone());
     let signal = own.unwrap_or_else(|| Arc::new(Parker::new()));
     let waker = Waker::from(Arc::new(SignalWaker(signal.clone())));

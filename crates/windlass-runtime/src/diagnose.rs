@@ -61,6 +61,7 @@ pub(crate) fn dump(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
     dump_workers(&snapshot, out)?;
     dump_tasks(shared, out)?;
     dump_stacks(out)?;
+    shared.front_ends.dump(out)?;
     dump_events(shared, out)
 }
 

@@ -24,6 +24,7 @@ outside_of_models! {
     pub mod dispatch;
     mod driver;
     pub mod fork_join;
+    pub mod front;
     pub mod fs;
     mod graceful;
     mod group;

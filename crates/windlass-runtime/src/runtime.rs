@@ -19,6 +19,7 @@ use crate::coroutine::LeakedCoroutine;
 use crate::diagnose::RuntimeSnapshot;
 use crate::dispatch::{IoDispatcher, PrivatePool, Strays};
 use crate::driver::IoDriver;
+use crate::front::FrontEnds;
 use crate::handle::{EnterGuard, Handle};
 use crate::narrate;
 use crate::os::Process;
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) leaked: Mutex<Vec<LeakedCoroutine>>,
     pub(crate) io: IoDispatcher,
     pub(crate) strays: Strays,
+    pub(crate) front_ends: FrontEnds,
     /// Who is told of stalls, and when; private pools ask, too.
     pub(crate) stalls: Stalls,
     /// Dispatchers with a pool of their own.
@@ -127,6 +129,8 @@ pub struct ShutdownReport {
     pub stuck_jobs: Vec<StuckJob>,
     /// Suspended tasks that no worker was left to drop.
     pub leaked_tasks: usize,
+    /// What front ends could not stop in time: processes, a line each.
+    pub not_stopped: Vec<String>,
     /// Coroutines that did not unwind; they are leaked with their stacks.
     pub leaked_coroutines: Vec<LeakedCoroutine>,
     /// The tokio guest did not end; its thread is detached.
@@ -142,6 +146,7 @@ impl ShutdownReport {
             && self.stuck_jobs.is_empty()
             && self.leaked_tasks == 0
             && self.leaked_coroutines.is_empty()
+            && self.not_stopped.is_empty()
             && !self.stuck_tokio
     }
 }
@@ -158,6 +163,9 @@ impl fmt::Display for ShutdownReport {
         self.stuck_jobs
             .iter()
             .try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
+        self.not_stopped
+            .iter()
+            .try_for_each(|line| write!(f, "\n  {line}"))?;
         self.leaked_coroutines
             .iter()
             .try_for_each(|leaked| write!(f, "\n  {leaked}"))?;
@@ -205,6 +213,7 @@ impl Runtime {
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
             strays: Strays::default(),
+            front_ends: FrontEnds::default(),
             stalls,
             private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
@@ -236,6 +245,7 @@ impl Runtime {
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
             strays: Strays::default(),
+            front_ends: FrontEnds::default(),
             stalls: Stalls::default(),
             private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
@@ -369,6 +379,8 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     }
     let began = clock::now();
     let left = || timeout.saturating_sub(Duration::from_nanos(clock::now() - began));
+    // The rest of the time is for the tasks that are left.
+    let not_stopped = FrontEnds::stop(shared, timeout - timeout / 10);
     // What is idle goes to this runtime's own workers, who drop it.
     let entered = Handle::new(shared.clone());
     let entered = entered.enter();
@@ -400,6 +412,7 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
         stuck_workers: pool.stuck,
         stuck_jobs,
         leaked_tasks: pool.leaked_tasks,
+        not_stopped,
         leaked_coroutines: std::mem::take(&mut *shared.leaked.lock()),
         took: Duration::from_nanos(clock::now() - began),
     }

@@ -23,7 +23,8 @@ use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
 use crate::sync::{Arc, Mutex, Padded, Parker, Wakeup, clock, thread};
 use crate::task::state::Home;
 use crate::task::{
-    Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache, contain,
+    Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, TaskRef, block_cache,
+    contain,
 };
 use crate::tuning;
 
@@ -273,6 +274,37 @@ impl Pool {
             return (handle, Refused(Some(entry)));
         }
         (handle, Refused(self.try_inject(entry).err()))
+    }
+
+    /// As `spawn`; `know` is told of the task before it can run.
+    pub fn spawn_known<B>(
+        &self,
+        body: B,
+        options: Options,
+        know: impl FnOnce(TaskRef),
+    ) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        let (handle, refused) = context::with_worker(|worker| {
+            let own = worker.filter(|worker| std::ptr::eq(&raw const *worker.pool, self));
+            let id = || own.map_or_else(|| self.next_id(), |worker| worker.next_id());
+            let (entry, handle) = self.make(body, id, options);
+            know(entry.task());
+            if self.stop.is_stopping() {
+                return (handle, Some(entry));
+            }
+            let Some(worker) = own else {
+                self.outside.submitted.fetch_add(1, Ordering::Relaxed);
+                return (handle, self.try_inject(entry).err());
+            };
+            worker.spawn(entry);
+            (handle, None)
+        });
+        // User code, which may spawn.
+        drop(Refused(refused));
+        handle
     }
 
     /// Starts a task unless the injector is full or the pool is stopping; hands the body back then.

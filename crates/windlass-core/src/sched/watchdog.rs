@@ -2,7 +2,7 @@
 //!
 //! It sees three things: a worker that stays in one poll for over a millisecond with work queued
 //! behind it (it then wakes somebody to steal that, or moves it to the injector), or with nobody in
-//! the driver (it then wakes somebody who goes there), and a worker that stays in one poll past the
+//! the driver (it then wakes somebody who goes there, or looks there itself if all are stuck), and a worker that stays in one poll past the
 //! stall threshold (it then reports the task).
 //!
 //! It is the one thread with a timer, and only while something runs. When no worker has run
@@ -144,8 +144,14 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         }
         let now = clock::now();
         let mut active = false;
+        let mut stuck = 0;
         for (index, seen) in seen.iter_mut().enumerate().take(pool.crew.known()) {
             active |= look(pool, index, now, seen, threshold, hook.as_ref());
+            let is_busy = pool.crew.remote(index).pulse.is_busy();
+            stuck += usize::from(is_busy && now.saturating_sub(seen.since) >= STRANDED_NS);
+        }
+        if stuck >= pool.workers() {
+            tend_driver(pool, now);
         }
         quiet = if active {
             0
@@ -158,6 +164,18 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
             }
             quiet = 0;
         }
+    }
+}
+
+/// Every worker is inside a poll that does not end: timers and events of threads that are no workers would
+/// wait for ever, a shutdown's deadline among them.
+fn tend_driver(pool: &Pool, now: u64) {
+    pool.poll_driver(now);
+    // Pairs with the fence in `Idle::publish`: a worker that found the seat taken just now, and parked
+    // elsewhere, is seen here and called, and sits down there.
+    fence(Ordering::SeqCst);
+    if pool.idle.counts().unparked < pool.workers() {
+        pool.announce();
     }
 }
 

@@ -105,6 +105,11 @@ impl Simulator {
         self.helpers.start(runtime, job, start_by);
     }
 
+    /// The next number of the dice.
+    pub(crate) fn random(&self) -> u64 {
+        self.world.random()
+    }
+
     pub(crate) fn is_own_thread(&self) -> bool {
         self.helpers.is_current()
     }
@@ -138,6 +143,20 @@ impl Simulator {
             }
             (Ok(()), None) => unreachable!("the root has ended"),
         }
+    }
+
+    /// As `block_on`, where nothing may panic: none if the simulation cannot run here, or gets stuck.
+    pub(crate) fn try_block_on<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut core = self.core.try_lock()?;
+        let signal = Arc::new(RootSignal(AtomicBool::new(true)));
+        let mut root = RootFuture {
+            future: pin!(future),
+            waker: Waker::from(signal.clone()),
+            signal,
+            output: None,
+        };
+        let _ = self.inside(|| core.run(&mut root, self));
+        root.output
     }
 
     /// Runs `f` in this world, with its clock, dice and timers.

@@ -1,0 +1,154 @@
+//! Front ends: what they need of a runtime, and what it asks of them.
+//!
+//! A front end (processes, graphs) has tasks of its own kind of body, something that all its users of a
+//! runtime share, and a turn in the runtime's shutdown: before the tasks are cancelled.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::sync::{Mutex, clock};
+use windlass_core::task::{Body, JoinHandle, Options, TaskRef};
+
+use crate::handle::Handle;
+use crate::runtime::{Reality, Shared};
+
+/// What a runtime asks of a front end.
+pub trait FrontEnd: Any + Send + Sync {
+    /// Ends everything of this front end within `timeout`, which it sees to itself; gives what did not
+    /// stop, a line each. The runtime still works meanwhile.
+    fn stop(self: Arc<Self>, timeout: Duration) -> Stopping;
+
+    /// Writes what there is, for people.
+    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()>;
+}
+
+/// The end of a front end under way.
+pub type Stopping = Pin<Box<dyn Future<Output = Vec<String>> + Send>>;
+
+/// The runtime is shutting down and takes no front end any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuntimeStopping;
+
+impl fmt::Display for RuntimeStopping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the runtime is shutting down")
+    }
+}
+
+impl std::error::Error for RuntimeStopping {}
+
+/// The front ends of a runtime, in the order of their coming; none once it stops.
+#[derive(Default)]
+pub(crate) struct FrontEnds(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    stopping: bool,
+    there: Vec<Arc<dyn FrontEnd>>,
+}
+
+impl Handle {
+    /// Starts a body of any kind; `know` is told of the task before it can run.
+    pub fn spawn_known<B>(
+        &self,
+        body: B,
+        options: Options,
+        know: impl FnOnce(TaskRef),
+    ) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        self.pool().spawn_known(body, options, know)
+    }
+
+    /// Adds a front end; it is told to stop when the runtime does.
+    pub fn attach(&self, front_end: Arc<dyn FrontEnd>) -> Result<(), RuntimeStopping> {
+        let mut state = self.shared().front_ends.0.lock();
+        if state.stopping {
+            return Err(RuntimeStopping);
+        }
+        state.there.push(front_end);
+        Ok(())
+    }
+
+    /// The first front end for which `wanted` has an answer.
+    pub fn attached<T>(&self, wanted: impl Fn(&dyn Any) -> Option<T>) -> Option<T> {
+        let state = self.shared().front_ends.0.lock();
+        state
+            .there
+            .iter()
+            .find_map(|front_end| wanted(&**front_end))
+    }
+
+    /// As `attached`, or else the one that `make` makes: callers at the same time get the same.
+    pub fn attached_or<T>(
+        &self,
+        wanted: impl Fn(&dyn Any) -> Option<T>,
+        make: impl FnOnce() -> (Arc<dyn FrontEnd>, T),
+    ) -> Result<T, RuntimeStopping> {
+        let mut state = self.shared().front_ends.0.lock();
+        let mut there = state.there.iter();
+        if let Some(found) = there.find_map(|front_end| wanted(&**front_end)) {
+            return Ok(found);
+        }
+        if state.stopping {
+            return Err(RuntimeStopping);
+        }
+        let (front_end, made) = make();
+        state.there.push(front_end);
+        Ok(made)
+    }
+
+    /// A random number; in a simulation one of its dice, also when it is not running.
+    pub fn random(&self) -> u64 {
+        match self.shared().simulator() {
+            Some(simulator) => simulator.random(),
+            None => windlass_core::sync::random(),
+        }
+    }
+}
+
+impl FrontEnds {
+    /// Stops all of them, the last first, on this thread: workers may be stuck. Gives what did not stop.
+    pub(crate) fn stop(shared: &Arc<Shared>, timeout: Duration) -> Vec<String> {
+        let mut state = shared.front_ends.0.lock();
+        state.stopping = true;
+        // Taken out: they hold the runtime, and it would hold them.
+        let there = std::mem::take(&mut state.there);
+        drop(state);
+        let began = clock::now();
+        let mut left_over = Vec::new();
+        for front_end in there.into_iter().rev() {
+            let left = timeout.saturating_sub(Duration::from_nanos(clock::now() - began));
+            let handle = Handle::new(shared.clone());
+            let _entered = handle.enter();
+            let stopping = front_end.stop(left);
+            match &shared.world {
+                Reality::Real(_) => left_over.extend(windlass_core::block_anywhere(stopping)),
+                Reality::Simulated(simulator) => {
+                    left_over.extend(simulator.try_block_on(stopping).into_iter().flatten());
+                }
+            }
+        }
+        left_over
+    }
+
+    pub(crate) fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let there = self.0.lock().there.clone();
+        there
+            .iter()
+            .try_for_each(|front_end| front_end.dump(&mut *out))
+    }
+}
+
+impl fmt::Debug for FrontEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FrontEnds({})", self.0.lock().there.len())
+    }
+}
