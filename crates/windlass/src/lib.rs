@@ -27,6 +27,9 @@ pub use windlass_runtime::{
 #[cfg(feature = "tokio-guest")]
 pub use windlass_runtime::{GuestError, WithTokio, try_with_tokio, with_tokio};
 
+/// Processes: PIDs, mailboxes, commands, links, monitors, supervisors.
+pub use windlass_process as process;
+
 /// HTTP servers and clients (feature `http`).
 #[cfg(feature = "http")]
 pub use windlass_http as http;

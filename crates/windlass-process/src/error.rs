@@ -1,0 +1,196 @@
+//! What can go wrong between processes.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::exit::ExitReason;
+use crate::pid::{ParsePidError, Pid};
+
+/// A message that was not delivered; it is handed back.
+pub struct Undelivered<M> {
+    /// The message.
+    pub message: M,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a message was not delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// The mailbox is full: wait with `send`, or drop something.
+    Full,
+    /// There is no such process, or not any more.
+    NoProcess,
+    /// The process is on another node, and nothing leads there: give the host a relay.
+    NoConnection,
+    /// The process takes messages of a type that this is none of.
+    NotUnderstood,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Why::Full => "the mailbox is full: wait with send, or try again later",
+            Why::NoProcess => "there is no such process, or not any more",
+            Why::NoConnection => "nothing leads to its node: has the host a relay?",
+            Why::NotUnderstood => "the process takes messages of another type",
+        })
+    }
+}
+
+impl<M> fmt::Debug for Undelivered<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Undelivered")
+            .field("why", &self.why)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M> fmt::Display for Undelivered<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not delivered: {}", self.why)
+    }
+}
+
+impl<M> Error for Undelivered<M> {}
+
+/// Why an `ask` has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AskError {
+    /// None came in time; the process may still be working on it.
+    TimedOut,
+    /// The process ended, or dropped the question.
+    NoAnswer,
+    /// The question did not reach the process.
+    Undelivered(Why),
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AskError::TimedOut => {
+                f.write_str("no answer came in time; the process may still be working on it")
+            }
+            AskError::NoAnswer => f.write_str("the process ended or dropped the question"),
+            AskError::Undelivered(why) => write!(f, "the question was not delivered: {why}"),
+        }
+    }
+}
+
+impl Error for AskError {}
+
+/// Why a process was not started.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// There are as many processes as the host may have.
+    LimitExceeded {
+        /// So many.
+        limit: usize,
+    },
+    /// The host is shutting down.
+    Stopping,
+    /// The name belongs to another process.
+    NameTaken {
+        /// The name.
+        name: Arc<str>,
+        /// Who has it.
+        owner: Pid,
+    },
+    /// The process has no such entry point.
+    UnknownMethod {
+        /// What was asked for.
+        method: Arc<str>,
+    },
+    /// The process did not begin; it was closed.
+    Init(ExitReason),
+    /// A mailbox holds at least one message.
+    NoRoom,
+    /// The process that it was to be linked to, or monitored by, has ended.
+    NoParent(Pid),
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpawnError::LimitExceeded { limit } => write!(
+                f,
+                "the host has {limit} processes and may have no more: raise max_processes, or let some end"
+            ),
+            SpawnError::Stopping => f.write_str("the host is shutting down"),
+            SpawnError::NameTaken { name, owner } => {
+                write!(f, "the name {name:?} belongs to {owner}")
+            }
+            SpawnError::UnknownMethod { method } => {
+                write!(f, "the process has no entry point called {method:?}")
+            }
+            SpawnError::Init(reason) => write!(f, "the process did not begin: {reason}"),
+            SpawnError::NoRoom => f.write_str("a mailbox holds at least one message"),
+            SpawnError::NoParent(pid) => {
+                write!(
+                    f,
+                    "{pid}, for which the process was to be started, has ended"
+                )
+            }
+        }
+    }
+}
+
+impl Error for SpawnError {}
+
+/// Why a name was not given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// Another process has it.
+    Taken {
+        /// Who.
+        owner: Pid,
+    },
+    /// There is no such process on this host.
+    NoProcess,
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegisterError::Taken { owner } => write!(f, "the name belongs to {owner}"),
+            RegisterError::NoProcess => f.write_str("there is no such process on this host"),
+        }
+    }
+}
+
+impl Error for RegisterError {}
+
+/// Why a host was not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The name of the host or of its node cannot be part of a PID.
+    Name(ParsePidError),
+    /// Two handlers for one type of command.
+    CommandTwice(&'static str),
+    /// A mailbox holds at least one message.
+    NoRoom,
+    /// The runtime is shutting down.
+    Stopping,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Name(error) => fmt::Display::fmt(error, f),
+            BuildError::CommandTwice(name) => write!(
+                f,
+                "{name} has a handler already: register a type of your own, or leave one out"
+            ),
+            BuildError::NoRoom => f.write_str("a mailbox holds at least one message"),
+            BuildError::Stopping => f.write_str("the runtime is shutting down"),
+        }
+    }
+}
+
+impl Error for BuildError {}

@@ -1,0 +1,152 @@
+//! How processes end.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::payload::Payload;
+use crate::pid::Pid;
+
+/// Why a process has ended.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ExitReason {
+    /// It was done.
+    Normal,
+    /// It said that something went wrong.
+    Error(Payload),
+    /// It panicked; the message.
+    Panic(Arc<str>),
+    /// It was told to stop, and did.
+    Cancelled(Arc<str>),
+    /// It was ended from outside.
+    Killed,
+    /// Its node cannot be reached: nobody knows whether it has ended.
+    NoConnection,
+    /// There is no such process, or not any more.
+    NoProcess,
+}
+
+impl ExitReason {
+    /// Whether linked processes live on.
+    pub fn is_normal(&self) -> bool {
+        *self == ExitReason::Normal
+    }
+
+    pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> ExitReason {
+        let text = payload
+            .downcast_ref::<&'static str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        ExitReason::Panic(text.unwrap_or("a panic without a message").into())
+    }
+}
+
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExitReason::Normal => f.write_str("normal"),
+            ExitReason::Error(Payload::Text(text)) => write!(f, "error: {text}"),
+            ExitReason::Error(value) => write!(f, "error: {value:?}"),
+            ExitReason::Panic(message) => write!(f, "panic: {message}"),
+            ExitReason::Cancelled(reason) => write!(f, "cancelled: {reason}"),
+            ExitReason::Killed => f.write_str("killed"),
+            ExitReason::NoConnection => f.write_str("no connection to its node"),
+            ExitReason::NoProcess => f.write_str("no such process"),
+        }
+    }
+}
+
+/// The end of a process, for those who waited for it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Exit {
+    /// Who has ended.
+    pub pid: Pid,
+    /// Why.
+    pub reason: ExitReason,
+    /// What it ended with, if it was done.
+    pub value: Payload,
+}
+
+/// The end of another process, as a process is told of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Exited {
+    /// Who has ended.
+    pub pid: Pid,
+    /// Why.
+    pub reason: ExitReason,
+    /// How this one knew of it.
+    pub by: Bond,
+}
+
+/// What lets one process learn of another's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bond {
+    /// A link.
+    Link,
+    /// A monitor, and which.
+    Monitor(MonitorRef),
+}
+
+/// Tells one monitor from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MonitorRef(pub(crate) u64);
+
+/// Why a process gives up: an error of any type becomes one with `?`.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Something went wrong.
+    Error(Payload),
+    /// It was told to stop, and this is its answer.
+    Cancelled(Arc<str>),
+}
+
+impl Fault {
+    /// Something went wrong.
+    pub fn new(value: impl Into<Payload>) -> Fault {
+        Fault::Error(value.into())
+    }
+}
+
+impl<E: Error> From<E> for Fault {
+    fn from(error: E) -> Fault {
+        Fault::Error(error.to_string().into())
+    }
+}
+
+impl From<Fault> for ExitReason {
+    fn from(fault: Fault) -> ExitReason {
+        match fault {
+            Fault::Error(value) => ExitReason::Error(value),
+            Fault::Cancelled(reason) => ExitReason::Cancelled(reason),
+        }
+    }
+}
+
+/// What an async process may end with: nothing, a value, or a result of these.
+pub trait Outcome {
+    /// As the end of a process.
+    fn into_result(self) -> Result<Payload, Fault>;
+}
+
+impl Outcome for () {
+    fn into_result(self) -> Result<Payload, Fault> {
+        Ok(Payload::Nil)
+    }
+}
+
+impl Outcome for Payload {
+    fn into_result(self) -> Result<Payload, Fault> {
+        Ok(self)
+    }
+}
+
+impl<T: Into<Payload>> Outcome for Result<T, Fault> {
+    fn into_result(self) -> Result<Payload, Fault> {
+        self.map(Into::into)
+    }
+}

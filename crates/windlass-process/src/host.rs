@@ -1,0 +1,954 @@
+//! The host: where processes live, and how they are found.
+
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::{Mutex, Padded};
+use windlass_runtime::front::{FrontEnd, RuntimeStopping, Stopping};
+use windlass_runtime::sync::Notify;
+use windlass_runtime::time::{Instant, timeout_at};
+use windlass_runtime::{Handle, NoRuntime};
+
+use crate::address::{Address, Ended};
+use crate::command::{Commands, Handler};
+use crate::error::{BuildError, RegisterError, SpawnError, Undelivered, Why};
+use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
+use crate::groups::Groups;
+use crate::mail::MailboxPolicy;
+use crate::message::Message;
+use crate::payload::Payload;
+use crate::pid::{Pid, Place};
+use crate::relay::{Relay, RemoteSignal};
+use crate::shell::{Core, Peer, Resident, Signal, announce, link_here};
+use crate::spawn::Spawn;
+
+/// A place for processes on a runtime. Cheap to clone.
+///
+/// Most programs never make one: [`spawn`](crate::spawn) uses the runtime's own, which is there from its
+/// first use.
+///
+/// ```
+/// use windlass_process::Host;
+/// use windlass_runtime::Runtime;
+///
+/// let runtime = Runtime::new()?;
+/// let host = Host::builder().name("orders").max_processes(1000).build(runtime.handle())?;
+/// let process = host.spawn(|mut ctx: windlass_process::Context<u32>| async move {
+///     while let Some(number) = ctx.recv().await {
+///         println!("{number}");
+///     }
+/// })?;
+/// process.tell(7)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Host(pub(crate) Arc<Shared>);
+
+/// What the processes of a host share.
+pub(crate) struct Shared {
+    pub(crate) runtime: Handle,
+    own: Weak<Shared>,
+    place: Place,
+    incarnation: u64,
+    is_default: bool,
+    next: Padded<AtomicU64>,
+    monitors: AtomicU64,
+    shards: Vec<Padded<Mutex<Residents>>>,
+    /// Processes there are, times two, and CLOSED.
+    live: Padded<AtomicUsize>,
+    limit: usize,
+    names: Mutex<BTreeMap<Arc<str>, Arc<dyn Resident>>>,
+    pub(crate) groups: Groups,
+    pub(crate) commands: Commands,
+    relay: Option<Arc<dyn Relay>>,
+    pub(crate) mailbox: MailboxPolicy,
+    /// Told when the last process of a closed host has ended, and when a shutdown is over.
+    emptied: Notify,
+    shutdown: Mutex<Shutdown>,
+}
+
+type Residents = HashMap<u64, Arc<dyn Resident>, BuildHasherDefault<Spread>>;
+
+/// Numbers that were counted are spread well enough by one multiplication, and the order of a table does
+/// not depend on chance.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+#[derive(Default)]
+enum Shutdown {
+    #[default]
+    NotYet,
+    Running,
+    Over(Vec<Stuck>),
+}
+
+const CLOSED: usize = 1;
+const ONE: usize = 2;
+/// Enough that two workers seldom meet.
+const SHARDS: usize = 16;
+/// How long a killed process may take to be gone, before it is named.
+const LAST_MOMENT: Duration = Duration::from_millis(100);
+/// Processes that a dump lists.
+const IN_DUMP: usize = 64;
+
+/// A process that did not stop in time. Its step is still running, or no worker was left to end it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// Who.
+    pub pid: Pid,
+    /// Its name as a task.
+    pub name: Option<String>,
+    /// Where it was spawned.
+    pub spawned_at: Option<String>,
+    /// Whether it is inside a step that does not return.
+    pub in_step: bool,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        if let Some(name) = &self.name {
+            write!(f, " ({name})")?;
+        }
+        if let Some(place) = &self.spawned_at {
+            write!(f, ", spawned at {place},")?;
+        }
+        f.write_str(match self.in_step {
+            true => " is inside a step that does not return",
+            false => " could not be ended: no worker was left",
+        })
+    }
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StopReport {
+    /// What did not stop.
+    pub stuck: Vec<Stuck>,
+}
+
+/// Options of a [`Host`].
+pub struct HostBuilder {
+    name: String,
+    node: Option<String>,
+    limit: usize,
+    mailbox: MailboxPolicy,
+    relay: Option<Arc<dyn Relay>>,
+    commands: Commands,
+    twice: Option<&'static str>,
+    is_default: bool,
+}
+
+impl HostBuilder {
+    /// What its PIDs say before the bar; `local` otherwise.
+    pub fn name(mut self, name: impl Into<String>) -> HostBuilder {
+        self.name = name.into();
+        self
+    }
+
+    /// The name of this program among others, for PIDs that leave it.
+    pub fn node(mut self, node: impl Into<String>) -> HostBuilder {
+        self.node = Some(node.into());
+        self
+    }
+
+    /// The most processes at a time; a million otherwise.
+    pub fn max_processes(mut self, most: usize) -> HostBuilder {
+        self.limit = most;
+        self
+    }
+
+    /// The mailboxes of processes that do not say otherwise; 1024 messages otherwise.
+    pub fn mailbox(mut self, policy: MailboxPolicy) -> HostBuilder {
+        self.mailbox = policy;
+        self
+    }
+
+    /// The way to other nodes.
+    pub fn relay(mut self, relay: Arc<dyn Relay>) -> HostBuilder {
+        self.relay = Some(relay);
+        self
+    }
+
+    /// Who carries out commands of type `C`. It runs on a worker and must not block: long work goes to
+    /// [`Completer::spawn`] or [`Completer::spawn_blocking`].
+    pub fn command<C: Any + Send>(mut self, handler: impl Handler<C>) -> HostBuilder {
+        if !self.commands.add(handler) {
+            self.twice = Some(std::any::type_name::<C>());
+        }
+        self
+    }
+
+    /// Makes the host. It ends with the runtime, or by [`Host::shutdown`].
+    pub fn build(self, runtime: &Handle) -> Result<Host, BuildError> {
+        let shared = self.make(runtime)?;
+        runtime
+            .attach(shared.clone())
+            .map_err(|RuntimeStopping| BuildError::Stopping)?;
+        Ok(Host(shared))
+    }
+
+    fn make(self, runtime: &Handle) -> Result<Arc<Shared>, BuildError> {
+        if let Some(name) = self.twice {
+            return Err(BuildError::CommandTwice(name));
+        }
+        if !self.mailbox.is_possible() {
+            return Err(BuildError::NoRoom);
+        }
+        let place = Place::of(self.node.as_deref(), &self.name).map_err(BuildError::Name)?;
+        let shards = std::iter::repeat_with(Padded::default).take(SHARDS);
+        Ok(Arc::new_cyclic(|own| Shared {
+            runtime: runtime.clone(),
+            own: own.clone(),
+            place,
+            // A simulation has its own dice.
+            incarnation: runtime.random(),
+            is_default: self.is_default,
+            next: Padded(AtomicU64::new(0)),
+            monitors: AtomicU64::new(0),
+            shards: shards.collect(),
+            live: Padded(AtomicUsize::new(0)),
+            limit: self.limit,
+            names: Mutex::default(),
+            groups: Groups::default(),
+            commands: self.commands,
+            relay: self.relay,
+            mailbox: self.mailbox,
+            emptied: Notify::new(),
+            shutdown: Mutex::default(),
+        }))
+    }
+}
+
+impl Host {
+    /// Options with their defaults.
+    pub fn builder() -> HostBuilder {
+        HostBuilder {
+            name: "local".to_owned(),
+            node: None,
+            limit: 1_000_000,
+            mailbox: MailboxPolicy::default(),
+            relay: None,
+            commands: Commands::with_built_ins(),
+            twice: None,
+            is_default: false,
+        }
+    }
+
+    /// The host that a runtime has by itself, from its first use.
+    pub fn of(runtime: &Handle) -> Result<Host, BuildError> {
+        let own = |front_end: &dyn Any| {
+            let shared = front_end.downcast_ref::<Shared>()?;
+            shared.is_default.then(|| shared.own.upgrade()).flatten()
+        };
+        if let Some(host) = runtime.attached(own) {
+            return Ok(Host(host));
+        }
+        let mut builder = Host::builder();
+        builder.is_default = true;
+        let made = builder.make(runtime)?;
+        runtime
+            .attached_or(own, || (made.clone(), made.clone()))
+            .map(Host)
+            .map_err(|RuntimeStopping| BuildError::Stopping)
+    }
+
+    /// The host of the runtime that this thread is in.
+    pub fn current() -> Result<Host, NoHost> {
+        let runtime = Handle::try_current().map_err(NoHost::NoRuntime)?;
+        Host::of(&runtime).map_err(|_| NoHost::Stopping)
+    }
+
+    /// How a process is to be started.
+    #[track_caller]
+    pub fn process(&self) -> Spawn {
+        Spawn::new(self.clone())
+    }
+
+    /// The runtime below.
+    pub fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    // ---- messages ----
+
+    /// Sends a message to any process, here or on another node. Does not wait.
+    pub fn send(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+        self.0.route(to, message)
+    }
+
+    /// Sends a message to whoever has this name.
+    pub fn send_to_name(&self, name: &str, message: Message) -> Result<(), Undelivered<Message>> {
+        match self.0.named(name) {
+            Some(process) => process.deliver(message),
+            None => Err(Undelivered {
+                message,
+                why: Why::NoProcess,
+            }),
+        }
+    }
+
+    /// Takes a message that came from another node.
+    pub fn receive(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+        match self.0.find(to) {
+            Some(process) => process.deliver(message),
+            None => Err(Undelivered {
+                message,
+                why: Why::NoProcess,
+            }),
+        }
+    }
+
+    /// Takes a signal that came from another node.
+    pub fn receive_signal(&self, to: Pid, signal: RemoteSignal) {
+        self.0.receive_signal(to, signal);
+    }
+
+    /// A node cannot be reached any more: links and monitors that lead there end with `NoConnection`.
+    pub fn lose_node(&self, node: &str) {
+        let lost = |pid: Pid| pid.place() != self.0.place && pid.node().as_deref() == Some(node);
+        for process in self.0.all() {
+            for exited in process.shell().lose_node(&lost) {
+                process.shell().signal(Signal::Exit(exited));
+            }
+        }
+    }
+
+    /// The typed address of a process here, if it takes messages of this type.
+    pub fn address<M: Send + 'static>(&self, pid: Pid) -> Option<Address<M>> {
+        let core = self.0.find(pid)?.into_any().downcast::<Core<M>>().ok()?;
+        Some(Address::new(core))
+    }
+
+    /// Waits for the end of a process here; one that is not there has ended with `NoProcess`.
+    pub fn ended(&self, pid: Pid) -> Ended {
+        Ended::new(pid, self.0.find(pid))
+    }
+
+    /// Whether there is such a process on this host.
+    pub fn is_alive(&self, pid: Pid) -> bool {
+        self.0.find(pid).is_some()
+    }
+
+    /// Tells a process to stop: an event, which it may take its time for.
+    pub fn cancel(&self, pid: Pid, reason: impl Into<Arc<str>>) {
+        self.0.cancel(pid, reason.into());
+    }
+
+    /// Ends a process at its next step boundary.
+    pub fn kill(&self, pid: Pid) {
+        self.0.kill(pid);
+    }
+
+    /// Tells a process to stop, and ends it if it has not after a while.
+    pub fn cancel_then_kill(&self, pid: Pid, reason: impl Into<Arc<str>>, after: Duration) {
+        self.cancel(pid, reason);
+        let host = self.clone();
+        let watch = async move {
+            let deadline = Instant::now() + after;
+            if timeout_at(deadline, host.ended(pid)).await.is_err() {
+                host.kill(pid);
+            }
+        };
+        drop(self.0.runtime.spawn(watch));
+    }
+
+    // ---- names ----
+
+    /// Gives a process a name, until it ends.
+    pub fn register(&self, name: impl Into<Arc<str>>, pid: Pid) -> Result<(), RegisterError> {
+        let process = self.0.find(pid).ok_or(RegisterError::NoProcess)?;
+        self.0.give_name(name.into(), &process)
+    }
+
+    /// Takes a name away; whose it was.
+    pub fn unregister(&self, name: &str) -> Option<Pid> {
+        let process = self.0.names.lock().remove(name)?;
+        process.shell().forget_name(name);
+        Some(process.shell().pid)
+    }
+
+    /// Who has this name.
+    pub fn whereis(&self, name: &str) -> Option<Pid> {
+        self.0.named(name).map(|process| process.shell().pid)
+    }
+
+    // ---- looking inside ----
+
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.0.live.load(Ordering::Acquire) / ONE
+    }
+
+    /// The processes there are, the oldest first.
+    pub fn list(&self) -> Vec<ProcessInfo> {
+        self.0
+            .all()
+            .iter()
+            .map(|process| info(&**process))
+            .collect()
+    }
+
+    /// Ends the host: refuses new processes, tells all to stop (those of supervisors by their supervisors,
+    /// from the top), lets them clean up until `timeout` (10 s is usual), kills the rest, and names what
+    /// could not be ended. When it returns, every join and monitor has its answer, and no step begins any
+    /// more. A second call waits for the first.
+    pub async fn shutdown(&self, timeout: Duration) -> StopReport {
+        StopReport {
+            stuck: self.0.stop_all(timeout).await,
+        }
+    }
+}
+
+/// A process at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessInfo {
+    /// Its PID.
+    pub pid: Pid,
+    /// Its names.
+    pub names: Vec<Arc<str>>,
+    /// What it is doing.
+    pub state: ProcessState,
+    /// Messages that it has not read; none: its mailbox does not count them.
+    pub unread: Option<usize>,
+    /// Messages that its mailbox has dropped.
+    pub dropped: u64,
+    /// Where it was spawned.
+    pub spawned_at: Option<String>,
+}
+
+/// What a process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessState {
+    /// It waits for a worker.
+    Ready,
+    /// It is inside a step.
+    Running,
+    /// It waits for the completion of a yield, or for what else an async process awaits.
+    Blocked,
+    /// It waits for messages.
+    Idle,
+    /// It has ended.
+    Complete,
+}
+
+fn info(process: &dyn Resident) -> ProcessInfo {
+    let shell = process.shell();
+    let header = shell.task().map(|task| task.header());
+    let is_queued = header.is_some_and(|header| !header.state().is_idle());
+    let state = match () {
+        () if shell.is_complete() => ProcessState::Complete,
+        () if shell.is_running() => ProcessState::Running,
+        () if is_queued || header.is_none() => ProcessState::Ready,
+        () if shell.is_blocked() => ProcessState::Blocked,
+        () => ProcessState::Idle,
+    };
+    ProcessInfo {
+        pid: shell.pid,
+        names: shell.names(),
+        state,
+        unread: process.unread(),
+        dropped: process.dropped(),
+        spawned_at: header.map(|header| header.meta().location().to_string()),
+    }
+}
+
+/// There is no host where this was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoHost {
+    /// This thread is in no runtime.
+    NoRuntime(NoRuntime),
+    /// The runtime is shutting down.
+    Stopping,
+}
+
+impl fmt::Display for NoHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoHost::NoRuntime(error) => fmt::Display::fmt(error, f),
+            NoHost::Stopping => f.write_str("the runtime is shutting down"),
+        }
+    }
+}
+
+impl std::error::Error for NoHost {}
+
+impl Shared {
+    // ---- who is there ----
+
+    pub(crate) fn reserve(&self) -> Result<(), SpawnError> {
+        let mut live = self.live.load(Ordering::Relaxed);
+        loop {
+            if live & CLOSED != 0 {
+                return Err(SpawnError::Stopping);
+            }
+            if live / ONE >= self.limit {
+                return Err(SpawnError::LimitExceeded { limit: self.limit });
+            }
+            // Relaxed: a count; who is there is found through the shards' locks.
+            match self.live.compare_exchange_weak(
+                live,
+                live + ONE,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(()),
+                Err(changed) => live = changed,
+            }
+        }
+    }
+
+    /// Gives a reservation back: the process is closed.
+    pub(crate) fn release(&self) {
+        // AcqRel: a shutdown that sees the last one go sees what it has done.
+        self.live.fetch_sub(ONE, Ordering::AcqRel);
+    }
+
+    /// Tells a shutdown that waits.
+    pub(crate) fn ended(&self) {
+        if self.live.load(Ordering::Acquire) == CLOSED {
+            self.emptied.notify_waiters();
+        }
+    }
+
+    pub(crate) fn new_pid(&self) -> Pid {
+        // Relaxed: only its being another one counts.
+        let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        Pid::new(self.place, self.incarnation, number)
+    }
+
+    pub(crate) fn next_monitor(&self) -> u64 {
+        self.monitors.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn shard(&self, pid: Pid) -> &Mutex<Residents> {
+        &self.shards[pid.number() as usize % SHARDS]
+    }
+
+    pub(crate) fn enter_routing(&self, process: Arc<dyn Resident>) {
+        let pid = process.shell().pid;
+        self.shard(pid).lock().insert(pid.number(), process);
+    }
+
+    pub(crate) fn leave_routing(&self, pid: Pid) {
+        let process = self.shard(pid).lock().remove(&pid.number());
+        drop(process);
+    }
+
+    fn is_own(&self, pid: Pid) -> bool {
+        pid.place() == self.place && pid.incarnation() == self.incarnation
+    }
+
+    pub(crate) fn find(&self, pid: Pid) -> Option<Arc<dyn Resident>> {
+        if !self.is_own(pid) {
+            return None;
+        }
+        self.shard(pid).lock().get(&pid.number()).cloned()
+    }
+
+    /// Everybody, the oldest first.
+    fn all(&self) -> Vec<Arc<dyn Resident>> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            all.extend(shard.lock().values().cloned());
+        }
+        all.sort_unstable_by_key(|process| process.shell().pid);
+        all
+    }
+
+    // ---- routing ----
+
+    pub(crate) fn route(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+        if let Some(process) = self.find(to) {
+            return process.deliver(message);
+        }
+        if to.place() == self.place {
+            // It has ended, or it is of an earlier incarnation.
+            let why = Why::NoProcess;
+            return Err(Undelivered { message, why });
+        }
+        match &self.relay {
+            Some(relay) => relay.route(to, message),
+            None => Err(Undelivered {
+                message,
+                why: Why::NoConnection,
+            }),
+        }
+    }
+
+    /// Sends a signal to another node. What cannot be sent is answered as if the node were lost.
+    pub(crate) fn send_signal(&self, to: Pid, signal: RemoteSignal) {
+        let refused = match &self.relay {
+            Some(relay) => relay.route_signal(to, signal).err().map(|e| e.message),
+            None => Some(signal),
+        };
+        let (whom, by) = match refused {
+            Some(RemoteSignal::Link(from)) => (from, Bond::Link),
+            Some(RemoteSignal::Monitor { by, id }) => (by, Bond::Monitor(id)),
+            _ => return,
+        };
+        if let Some(process) = self.find(whom) {
+            process.shell().remove_link(to);
+            process.shell().signal(Signal::Exit(Exited {
+                pid: to,
+                reason: ExitReason::NoConnection,
+                by,
+            }));
+        }
+    }
+
+    fn receive_signal(&self, to: Pid, signal: RemoteSignal) {
+        let process = self.find(to);
+        let gone = |by| {
+            RemoteSignal::Exited(Exited {
+                pid: to,
+                reason: ExitReason::NoProcess,
+                by,
+            })
+        };
+        match (signal, process) {
+            (RemoteSignal::Link(from), Some(process)) => {
+                if !process.shell().add_link(from, Peer::Elsewhere(from)) {
+                    self.send_signal(from, gone(Bond::Link));
+                }
+            }
+            (RemoteSignal::Link(from), None) => self.send_signal(from, gone(Bond::Link)),
+            (RemoteSignal::Monitor { by, id }, Some(process)) => {
+                if !process.shell().add_observer(id, Peer::Elsewhere(by)) {
+                    self.send_signal(by, gone(Bond::Monitor(id)));
+                }
+            }
+            (RemoteSignal::Monitor { by, id }, None) => {
+                self.send_signal(by, gone(Bond::Monitor(id)));
+            }
+            (RemoteSignal::Unlink(from), Some(process)) => {
+                process.shell().remove_link(from);
+            }
+            (RemoteSignal::Demonitor { id }, Some(process)) => {
+                process.shell().remove_observer(id);
+            }
+            (RemoteSignal::Exited(exited), Some(process)) => {
+                // A link that was undone meanwhile does not count any more.
+                if exited.by != Bond::Link || process.shell().remove_link(exited.pid) {
+                    process.shell().signal(Signal::Exit(exited));
+                }
+            }
+            (RemoteSignal::Cancel(reason), Some(process)) => {
+                process.shell().signal(Signal::Cancel(reason));
+            }
+            (RemoteSignal::Kill, Some(process)) => {
+                process.shell().kill();
+            }
+            (_, None) => {}
+        }
+    }
+
+    // ---- bonds ----
+
+    /// Links `one` to another process; it is told at once if that has ended.
+    pub(crate) fn link(&self, one: &Arc<dyn Resident>, to: Pid) {
+        let from = one.shell().pid;
+        if from == to {
+            return;
+        }
+        if !self.is_own(to) && to.place() != self.place {
+            if one.shell().add_link(to, Peer::Elsewhere(to)) {
+                self.send_signal(to, RemoteSignal::Link(from));
+            }
+            return;
+        }
+        let linked = self.find(to).is_some_and(|other| link_here(one, &other));
+        if !linked {
+            one.shell().signal(Signal::Exit(Exited {
+                pid: to,
+                reason: ExitReason::NoProcess,
+                by: Bond::Link,
+            }));
+        }
+    }
+
+    pub(crate) fn unlink(&self, one: &dyn Resident, to: Pid) {
+        one.shell().remove_link(to);
+        match self.find(to) {
+            Some(other) => {
+                other.shell().remove_link(one.shell().pid);
+            }
+            None if to.place() != self.place => {
+                self.send_signal(to, RemoteSignal::Unlink(one.shell().pid));
+            }
+            None => {}
+        }
+    }
+
+    /// Lets `watcher` know of the end of another process; at once if that has ended.
+    pub(crate) fn monitor(&self, watcher: &Arc<dyn Resident>, target: Pid) -> MonitorRef {
+        let by = watcher.shell().pid;
+        let Some(id) = watcher.shell().new_monitor(target) else {
+            // The watcher has ended itself; nobody is there to be told.
+            return MonitorRef(0);
+        };
+        if !self.is_own(target) && target.place() != self.place {
+            self.send_signal(target, RemoteSignal::Monitor { by, id });
+            return id;
+        }
+        let peer = Peer::Here(watcher.clone());
+        let added = self
+            .find(target)
+            .is_some_and(|process| process.shell().add_observer(id, peer));
+        if !added {
+            watcher.shell().signal(Signal::Exit(Exited {
+                pid: target,
+                reason: ExitReason::NoProcess,
+                by: Bond::Monitor(id),
+            }));
+        }
+        id
+    }
+
+    pub(crate) fn demonitor(&self, watcher: &dyn Resident, id: MonitorRef) {
+        if let Some(target) = watcher.shell().end_monitor(id) {
+            self.end_monitor(target, id);
+        }
+    }
+
+    pub(crate) fn end_monitor(&self, target: Pid, id: MonitorRef) {
+        match self.find(target) {
+            Some(process) => process.shell().remove_observer(id),
+            None if target.place() != self.place => {
+                self.send_signal(target, RemoteSignal::Demonitor { id });
+            }
+            None => {}
+        }
+    }
+
+    pub(crate) fn cancel(&self, pid: Pid, reason: Arc<str>) {
+        match self.find(pid) {
+            Some(process) => process.shell().signal(Signal::Cancel(reason)),
+            None if pid.place() != self.place => {
+                self.send_signal(pid, RemoteSignal::Cancel(reason));
+            }
+            None => {}
+        }
+    }
+
+    pub(crate) fn kill(&self, pid: Pid) {
+        match self.find(pid) {
+            Some(process) => {
+                process.shell().kill();
+            }
+            None if pid.place() != self.place => self.send_signal(pid, RemoteSignal::Kill),
+            None => {}
+        }
+    }
+
+    // ---- names ----
+
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<dyn Resident>> {
+        self.names.lock().get(name).cloned()
+    }
+
+    pub(crate) fn give_name(
+        &self,
+        name: Arc<str>,
+        process: &Arc<dyn Resident>,
+    ) -> Result<(), RegisterError> {
+        let mut names = self.names.lock();
+        if let Some(owner) = names.get(&name) {
+            let owner = owner.shell().pid;
+            if owner == process.shell().pid {
+                return Ok(());
+            }
+            return Err(RegisterError::Taken { owner });
+        }
+        // Under the lock of the names: the process releases what it has noted when it ends.
+        if !process.shell().note_name(&name) {
+            return Err(RegisterError::NoProcess);
+        }
+        names.insert(name, process.clone());
+        Ok(())
+    }
+
+    pub(crate) fn release_names(&self, pid: Pid, names: &[Arc<str>]) {
+        if names.is_empty() {
+            return;
+        }
+        let mut there = self.names.lock();
+        for name in names {
+            if there
+                .get(name)
+                .is_some_and(|owner| owner.shell().pid == pid)
+            {
+                there.remove(name);
+            }
+        }
+    }
+
+    pub(crate) fn leave_groups(&self, pid: Pid, groups: &[Arc<str>]) {
+        for group in groups {
+            self.groups.remove(group, pid);
+        }
+    }
+
+    // ---- the end ----
+
+    async fn stop_all(&self, timeout: Duration) -> Vec<Stuck> {
+        loop {
+            let over = self.emptied.notified();
+            {
+                let mut shutdown = self.shutdown.lock();
+                match &*shutdown {
+                    Shutdown::NotYet => {
+                        *shutdown = Shutdown::Running;
+                        break;
+                    }
+                    Shutdown::Running => {}
+                    Shutdown::Over(stuck) => return stuck.clone(),
+                }
+            }
+            over.await;
+        }
+        let stuck = self.stop_first(timeout).await;
+        *self.shutdown.lock() = Shutdown::Over(stuck.clone());
+        self.emptied.notify_waiters();
+        stuck
+    }
+
+    async fn stop_first(&self, timeout: Duration) -> Vec<Stuck> {
+        let deadline = Instant::now() + timeout;
+        // AcqRel: who reserved before is in a shard, or about to be, and is found below at the latest.
+        self.live.fetch_or(CLOSED, Ordering::AcqRel);
+        let reason: Arc<str> = "shutdown".into();
+        for process in self.all() {
+            // The others are stopped by their supervisors, each in its turn.
+            if !process.shell().is_supervised() {
+                process.shell().signal(Signal::Cancel(reason.clone()));
+            }
+        }
+        if timeout_at(deadline, self.empty()).await.is_ok() {
+            return Vec::new();
+        }
+        for process in self.all() {
+            process.shell().kill();
+        }
+        if timeout_at(Instant::now() + LAST_MOMENT, self.empty())
+            .await
+            .is_ok()
+        {
+            return Vec::new();
+        }
+        let left = self.all();
+        let name = |process: &Arc<dyn Resident>| {
+            let shell = process.shell();
+            let in_step = shell.kill();
+            // Whoever waits for it waits no longer.
+            announce(shell, ExitReason::Killed, Payload::Nil);
+            let meta = shell.task().map(|task| task.header().meta());
+            Stuck {
+                pid: shell.pid,
+                name: meta.and_then(|meta| meta.name().map(|name| name.to_string())),
+                spawned_at: meta.map(|meta| meta.location().to_string()),
+                in_step,
+            }
+        };
+        left.iter().map(name).collect()
+    }
+
+    /// Resolves when the closed host has no process left.
+    async fn empty(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.live.load(Ordering::Acquire) / ONE == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+impl FrontEnd for Shared {
+    fn stop(self: Arc<Self>, timeout: Duration) -> Stopping {
+        Box::pin(async move {
+            let stuck = self.stop_all(timeout).await;
+            stuck.iter().map(Stuck::to_string).collect()
+        })
+    }
+
+    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let all = self.all();
+        let live = self.live.load(Ordering::Relaxed) / ONE;
+        writeln!(out, "processes of host {}: {live}", self.new_name())?;
+        for process in all.iter().take(IN_DUMP) {
+            let info = info(&**process);
+            let unread = info
+                .unread
+                .map_or("?".to_owned(), |unread| unread.to_string());
+            write!(out, "  {} {:?}, unread {unread}", info.pid, info.state)?;
+            if info.dropped > 0 {
+                write!(out, ", dropped {}", info.dropped)?;
+            }
+            for name in &info.names {
+                write!(out, ", {name:?}")?;
+            }
+            match &info.spawned_at {
+                Some(place) => writeln!(out, ", spawned at {place}")?,
+                None => writeln!(out)?,
+            }
+        }
+        if all.len() > IN_DUMP {
+            writeln!(out, "  and {} more", all.len() - IN_DUMP)?;
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn new_name(&self) -> Arc<str> {
+        Pid::new(self.place, 0, 0).host()
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("name", &self.0.new_name())
+            .field("processes", &self.processes())
+            .finish()
+    }
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBuilder")
+            .field("name", &self.name)
+            .field("node", &self.node)
+            .field("max_processes", &self.limit)
+            .field("mailbox", &self.mailbox)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,332 @@
+//! The mailbox of one process: room for so many messages, and a policy for one more.
+//!
+//! Messages are letters in the core's mailbox queue; the room is a semaphore: a permit for each message
+//! that is not read yet. The reader gives permits back in small batches, and all of them before it sleeps,
+//! so a sender never waits for room that is there. A mailbox that drops its oldest message is a ring
+//! behind a lock instead: only the reader can take letters out of the queue.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicU64, Ordering};
+use windlass_runtime::sync::{Semaphore, TryAcquireError};
+
+use crate::error::Why;
+
+/// How many messages may wait in a mailbox, and what happens to one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MailboxPolicy {
+    /// So many; senders wait for room, or are told that there is none.
+    Bounded(usize),
+    /// So many; the oldest makes room for the newest, and is counted.
+    DropOldest(usize),
+    /// So many; what comes then is dropped and counted.
+    DropNewest(usize),
+    /// Any number: whoever sends decides how much memory this takes.
+    Unbounded,
+}
+
+impl Default for MailboxPolicy {
+    fn default() -> Self {
+        MailboxPolicy::Bounded(1024)
+    }
+}
+
+impl MailboxPolicy {
+    /// Whether a mailbox can be like this.
+    pub(crate) fn is_possible(self) -> bool {
+        match self {
+            MailboxPolicy::Bounded(most)
+            | MailboxPolicy::DropOldest(most)
+            | MailboxPolicy::DropNewest(most) => (1..=MOST).contains(&most),
+            MailboxPolicy::Unbounded => true,
+        }
+    }
+}
+
+/// More than any memory holds.
+const MOST: usize = 1 << 40;
+/// Permits that the reader keeps at most before it gives them back.
+const LARGEST_BATCH: usize = 32;
+
+pub(crate) struct Mail<M> {
+    kind: Kind<M>,
+    dropped: AtomicU64,
+}
+
+enum Kind<M> {
+    Queue {
+        letters: Mailbox<M>,
+        room: Option<Room>,
+    },
+    Ring(Mutex<Ring<M>>),
+}
+
+struct Room {
+    free: Semaphore,
+    capacity: usize,
+    drops_newest: bool,
+}
+
+struct Ring<M> {
+    messages: VecDeque<M>,
+    capacity: usize,
+    closed: bool,
+}
+
+/// What one more message came to.
+pub(crate) enum Posted {
+    /// The reader has to be woken.
+    First,
+    /// The reader knows.
+    Behind,
+    /// The policy dropped it.
+    Dropped,
+}
+
+impl From<Pushed> for Posted {
+    fn from(pushed: Pushed) -> Posted {
+        match pushed {
+            Pushed::First => Posted::First,
+            Pushed::Behind => Posted::Behind,
+        }
+    }
+}
+
+impl<M> Mail<M> {
+    pub(crate) fn new(policy: MailboxPolicy) -> Mail<M> {
+        let room = |capacity, drops_newest| Room {
+            free: Semaphore::new(capacity),
+            capacity,
+            drops_newest,
+        };
+        let room = match policy {
+            MailboxPolicy::DropOldest(capacity) => {
+                let ring = Ring {
+                    messages: VecDeque::new(),
+                    capacity,
+                    closed: false,
+                };
+                return Mail {
+                    kind: Kind::Ring(Mutex::new(ring)),
+                    dropped: AtomicU64::new(0),
+                };
+            }
+            MailboxPolicy::Unbounded => None,
+            MailboxPolicy::Bounded(capacity) => Some(room(capacity, false)),
+            MailboxPolicy::DropNewest(capacity) => Some(room(capacity, true)),
+        };
+        Mail {
+            kind: Kind::Queue {
+                letters: Mailbox::new(),
+                room,
+            },
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// Puts a message in, if the policy lets it in now.
+    #[inline]
+    pub(crate) fn try_post(&self, message: M) -> Result<Posted, (M, Why)> {
+        let (letters, room) = match &self.kind {
+            Kind::Queue { letters, room } => (letters, room),
+            Kind::Ring(ring) => return self.post_to_ring(ring, message),
+        };
+        if let Some(room) = room {
+            match room.free.try_acquire() {
+                Ok(permit) => permit.forget(),
+                Err(TryAcquireError::Closed) => return Err((message, Why::NoProcess)),
+                Err(_) if room.drops_newest => {
+                    self.count_dropped();
+                    return Ok(Posted::Dropped);
+                }
+                Err(_) => return Err((message, Why::Full)),
+            }
+        }
+        push(letters, message)
+    }
+
+    /// Puts a message in for which there is room: a permit that `room` gave.
+    pub(crate) fn post_with_permit(&self, message: M) -> Result<Posted, (M, Why)> {
+        match &self.kind {
+            Kind::Queue { letters, .. } => push(letters, message),
+            Kind::Ring(ring) => self.post_to_ring(ring, message),
+        }
+    }
+
+    /// Where to wait for room; none: nobody ever waits here.
+    pub(crate) fn room(&self) -> Option<&Semaphore> {
+        match &self.kind {
+            Kind::Queue { room, .. } => room.as_ref().map(|room| &room.free),
+            Kind::Ring(_) => None,
+        }
+    }
+
+    fn post_to_ring(&self, ring: &Mutex<Ring<M>>, message: M) -> Result<Posted, (M, Why)> {
+        let mut ring = ring.lock();
+        if ring.closed {
+            return Err((message, Why::NoProcess));
+        }
+        let oldest = if ring.messages.len() >= ring.capacity {
+            self.count_dropped();
+            ring.messages.pop_front()
+        } else {
+            None
+        };
+        // Also where one made room: the reader may have gone to sleep over those that it did not want.
+        ring.messages.push_back(message);
+        drop(ring);
+        // Not under the lock.
+        drop(oldest);
+        Ok(Posted::First)
+    }
+
+    fn count_dropped(&self) {
+        // Relaxed: a count for display.
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Messages that the policy has dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Messages that are not read yet; none: nobody counts them.
+    pub(crate) fn unread(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Queue { room, .. } => room
+                .as_ref()
+                .map(|room| room.capacity.saturating_sub(room.free.available_permits())),
+            Kind::Ring(ring) => Some(ring.lock().messages.len()),
+        }
+    }
+
+    /// Refuses messages from now on, and tells those who wait for room. What was in it is dropped with the
+    /// answer.
+    pub(crate) fn close(&self) -> impl Sized + use<M> {
+        match &self.kind {
+            Kind::Queue { letters, room } => {
+                if let Some(room) = room {
+                    room.free.close();
+                }
+                (letters.close(), VecDeque::new())
+            }
+            Kind::Ring(ring) => {
+                let mut ring = ring.lock();
+                ring.closed = true;
+                (Inbox::new(), std::mem::take(&mut ring.messages))
+            }
+        }
+    }
+}
+
+fn push<M>(letters: &Mailbox<M>, message: M) -> Result<Posted, (M, Why)> {
+    match letters.push(Letter::new(message)) {
+        Ok(pushed) => Ok(pushed.into()),
+        Err(letter) => Err((letter.open(), Why::NoProcess)),
+    }
+}
+
+/// The reading end: there is one for each mailbox.
+pub(crate) struct Reader<M> {
+    inbox: Inbox<M>,
+    /// Permits to give back.
+    taken: usize,
+}
+
+impl<M> Reader<M> {
+    pub(crate) const fn new() -> Reader<M> {
+        Reader {
+            inbox: Inbox::new(),
+            taken: 0,
+        }
+    }
+
+    /// Takes the oldest message.
+    #[inline]
+    pub(crate) fn take(&mut self, mail: &Mail<M>) -> Option<M> {
+        let letters = match &mail.kind {
+            Kind::Queue { letters, .. } => letters,
+            Kind::Ring(ring) => return ring.lock().messages.pop_front(),
+        };
+        let message = self.inbox.pop().or_else(|| {
+            self.inbox.fetch(letters);
+            self.inbox.pop()
+        })?;
+        self.took_one(mail);
+        Some(message)
+    }
+
+    /// Takes the oldest message that `wanted` says yes to.
+    pub(crate) fn take_where(
+        &mut self,
+        mail: &Mail<M>,
+        mut wanted: impl FnMut(&M) -> bool,
+    ) -> Option<M> {
+        let letters = match &mail.kind {
+            Kind::Queue { letters, .. } => letters,
+            Kind::Ring(ring) => {
+                let mut ring = ring.lock();
+                let place = ring.messages.iter().position(wanted)?;
+                return ring.messages.remove(place);
+            }
+        };
+        self.inbox.fetch(letters);
+        let message = self.inbox.pop_where(&mut wanted)?;
+        self.took_one(mail);
+        Some(message)
+    }
+
+    fn took_one(&mut self, mail: &Mail<M>) {
+        let Kind::Queue {
+            room: Some(room), ..
+        } = &mail.kind
+        else {
+            return;
+        };
+        self.taken += 1;
+        // Of a small mailbox each one counts.
+        if self.taken >= (room.capacity / LARGEST_BATCH).clamp(1, LARGEST_BATCH) {
+            self.give_room(mail);
+        }
+    }
+
+    /// Lets senders know of all the room there is.
+    #[inline]
+    pub(crate) fn give_room(&mut self, mail: &Mail<M>) {
+        if self.taken > 0
+            && let Some(room) = mail.room()
+        {
+            room.add_permits(std::mem::take(&mut self.taken));
+        }
+    }
+
+    /// Looks for mail that has come since; true if there is some. Nobody wakes the reader for what it has
+    /// not fetched. A ring does not tell old from new; there each message wakes.
+    pub(crate) fn has_news(&mut self, mail: &Mail<M>) -> bool {
+        match &mail.kind {
+            Kind::Queue { letters, .. } => self.inbox.fetch(letters),
+            Kind::Ring(ring) => !ring.lock().messages.is_empty(),
+        }
+    }
+
+    /// Whether nothing is here that could be taken.
+    pub(crate) fn is_empty(&self, mail: &Mail<M>) -> bool {
+        match &mail.kind {
+            Kind::Queue { .. } => self.inbox.is_empty(),
+            Kind::Ring(ring) => ring.lock().messages.is_empty(),
+        }
+    }
+}
+
+impl<M> fmt::Debug for Mail<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mail")
+            .field("unread", &self.unread())
+            .field("dropped", &self.dropped())
+            .finish()
+    }
+}

@@ -1,0 +1,61 @@
+//! The way to processes on other nodes.
+
+use std::sync::Arc;
+
+use crate::error::{Undelivered, Why};
+use crate::exit::{Exited, MonitorRef};
+use crate::message::Message;
+use crate::pid::Pid;
+
+/// Brings messages to processes that are not on this host.
+///
+/// A host asks its relay whenever a PID names another place. On the other side, the relay hands what
+/// arrives to [`Host::receive`](crate::Host::receive) and
+/// [`Host::receive_signal`](crate::Host::receive_signal). It keeps the order per sender and receiver, or
+/// the promise about it ends there. When a node is lost, it says so with
+/// [`Host::lose_node`](crate::Host::lose_node).
+pub trait Relay: Send + Sync + 'static {
+    /// Takes a message for `to`, or hands it back.
+    fn route(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>>;
+
+    /// Takes a signal for `to`, or hands it back. One that does not carries messages only: links and
+    /// monitors that lead there end with `NoConnection`.
+    fn route_signal(
+        &self,
+        _to: Pid,
+        signal: RemoteSignal,
+    ) -> Result<(), Undelivered<RemoteSignal>> {
+        Err(Undelivered {
+            message: signal,
+            why: Why::NoConnection,
+        })
+    }
+}
+
+/// What hosts tell each other about their processes.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum RemoteSignal {
+    /// This process links itself to the receiver.
+    Link(Pid),
+    /// It does not any more.
+    Unlink(Pid),
+    /// This process wants to know of the receiver's end.
+    Monitor {
+        /// Who.
+        by: Pid,
+        /// Which of its monitors.
+        id: MonitorRef,
+    },
+    /// It does not any more.
+    Demonitor {
+        /// Which of its monitors.
+        id: MonitorRef,
+    },
+    /// A process to which the receiver is linked, or which it monitors, has ended.
+    Exited(Exited),
+    /// Stop, says somebody, for this reason.
+    Cancel(Arc<str>),
+    /// The receiver is ended.
+    Kill,
+}

@@ -1,0 +1,813 @@
+//! What is known of a process from outside: its PID, its mail, its signals, its bonds.
+//!
+//! # Who owns what
+//! The *runner* (the task's body) owns the code of the process, the reading ends of both queues and the
+//! state of the process. Everybody else has the [`Core`]: they push letters, set KILLED, and read what the
+//! runner publishes. Wakes go through the task's own state word and nothing else (`Shell::wake`).
+//!
+//! # The flags
+//! RUNNING and KILLED are in one word, so that one of the two sees the other: a step that begins after a
+//! kill sees KILLED and does not begin, and a kill that comes after a step has begun sees RUNNING. That is
+//! what lets a shutdown say that no step starts after it.
+//!
+//! # The end
+//! [`conclude`] is the one way out, in the order of the contract: out of routing, context cancelled,
+//! `close`, names and groups released, the reservation given back, monitors, links. The bonds close once,
+//! by becoming `Over`: whoever comes later finds the exit there.
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+
+use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use windlass_core::task::{AbortHandle, TaskRef, contain};
+use windlass_runtime::CancellationToken;
+
+use crate::error::{Undelivered, Why};
+use crate::exit::{Bond, Exit, ExitReason, Exited, MonitorRef};
+use crate::host::Shared;
+use crate::mail::{Mail, Posted, Reader};
+use crate::message::Message;
+use crate::payload::Payload;
+use crate::pid::Pid;
+use crate::relay::RemoteSignal;
+
+/// What the runner of a process is told, apart from messages.
+pub(crate) enum Signal {
+    Cancel(Arc<str>),
+    Exit(Exited),
+    /// A yield is complete.
+    Complete {
+        tag: u64,
+        epoch: u32,
+        result: Result<Payload, crate::command::YieldError>,
+    },
+    /// A letter that is not filled in yet.
+    Blank,
+}
+
+const KILLED: u32 = 1 << 0;
+const RUNNING: u32 = 1 << 1;
+const CANCELLED: u32 = 1 << 2;
+const TRAPS: u32 = 1 << 3;
+/// Somebody waits for mail with a waker of another task.
+const FOREIGN: u32 = 1 << 4;
+/// The process waits for something else than messages.
+const BLOCKED: u32 = 1 << 5;
+/// A supervisor ends it.
+const SUPERVISED: u32 = 1 << 6;
+const COMPLETE: u32 = 1 << 7;
+
+/// A process of any type, as others see it.
+pub(crate) trait Resident: Any + Send + Sync {
+    fn shell(&self) -> &Shell;
+    /// Puts a message of no particular type into its mailbox.
+    fn deliver(&self, message: Message) -> Result<(), Undelivered<Message>>;
+    fn unread(&self) -> Option<usize>;
+    fn dropped(&self) -> u64;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// The shared half of a process that takes messages of type `M`.
+pub(crate) struct Core<M> {
+    pub(crate) shell: Shell,
+    pub(crate) mail: Mail<M>,
+}
+
+pub(crate) struct Shell {
+    pub(crate) pid: Pid,
+    pub(crate) host: Arc<Shared>,
+    signals: Mailbox<Signal>,
+    /// Set before the task can run.
+    task: OnceLock<TaskRef>,
+    flags: AtomicU32,
+    /// What an async process waits for, as its last poll left it.
+    waits_for_mail: AtomicBool,
+    bonds: Mutex<Bonds>,
+}
+
+/// What ties a process to others. Closes once.
+enum Bonds {
+    Open(Option<Box<Ties>>),
+    Over(Box<Exit>),
+}
+
+#[derive(Default)]
+struct Ties {
+    /// It is on its way out: it gets no names, groups and contexts any more.
+    leaving: bool,
+    links: BTreeMap<Pid, Link>,
+    /// Those who are told of its end.
+    monitors: BTreeMap<u64, Observer>,
+    /// Those whose end it wants to be told of.
+    watching: BTreeMap<u64, Pid>,
+    names: Vec<Arc<str>>,
+    groups: Vec<Arc<str>>,
+    /// Cancelled with the process, and with its code when that is upgraded.
+    context: Option<CancellationToken>,
+    timers: BTreeMap<u64, AbortHandle>,
+    /// Ends of others that an async process has not looked at.
+    notices: VecDeque<Exited>,
+    cancel_reason: Option<Arc<str>>,
+    foreign: Option<Waker>,
+    waiters: BTreeMap<u64, Waker>,
+    next_key: u64,
+}
+
+/// The other end of a link, and the letter that tells it of this one's end.
+struct Link {
+    peer: Peer,
+    letter: Letter<Signal>,
+}
+
+pub(crate) enum Peer {
+    Here(Arc<dyn Resident>),
+    Elsewhere(Pid),
+}
+
+struct Observer {
+    peer: Peer,
+    letter: Letter<Signal>,
+}
+
+impl<M: Send + 'static> Core<M> {
+    pub(crate) fn new(pid: Pid, host: Arc<Shared>, mail: Mail<M>) -> Core<M> {
+        Core {
+            shell: Shell {
+                pid,
+                host,
+                signals: Mailbox::new(),
+                task: OnceLock::new(),
+                flags: AtomicU32::new(0),
+                waits_for_mail: AtomicBool::new(false),
+                bonds: Mutex::new(Bonds::Open(None)),
+            },
+            mail,
+        }
+    }
+
+    /// Puts a message in if the policy lets it in now, and wakes the process.
+    #[inline]
+    pub(crate) fn post(&self, message: M) -> Result<(), Undelivered<M>> {
+        self.after(self.mail.try_post(message))
+    }
+
+    /// As `post`, with a permit for the room.
+    pub(crate) fn post_with_permit(&self, message: M) -> Result<(), Undelivered<M>> {
+        self.after(self.mail.post_with_permit(message))
+    }
+
+    #[inline]
+    fn after(&self, posted: Result<Posted, (M, Why)>) -> Result<(), Undelivered<M>> {
+        match posted {
+            Ok(Posted::First) => {
+                self.shell.wake();
+                Ok(())
+            }
+            Ok(Posted::Behind | Posted::Dropped) => Ok(()),
+            Err((message, why)) => Err(Undelivered { message, why }),
+        }
+    }
+}
+
+impl<M: Send + 'static> Resident for Core<M> {
+    fn shell(&self) -> &Shell {
+        &self.shell
+    }
+
+    fn deliver(&self, message: Message) -> Result<(), Undelivered<Message>> {
+        // Where it is the very type, it is moved; other processes understand what was made for them.
+        let mut message = Some(message);
+        if let Some(same) = (&mut message as &mut dyn Any).downcast_mut::<Option<M>>()
+            && let Some(message) = same.take()
+        {
+            return self.post(message).map_err(|error| Undelivered {
+                why: error.why,
+                message: *(Box::new(error.message) as Box<dyn Any>)
+                    .downcast()
+                    .expect("it is the same type"),
+            });
+        }
+        let message = message.expect("it was not taken");
+        let (from, topic) = (message.from, message.topic);
+        let back = |payload, why| Undelivered {
+            message: Message {
+                from,
+                topic: topic.clone(),
+                payload,
+            },
+            why,
+        };
+        let carried = match message.payload.take::<Carried<M>>() {
+            Ok(Carried(carried)) => carried,
+            Err(payload) => return Err(back(payload, Why::NotUnderstood)),
+        };
+        let Some(value) = carried.lock().take() else {
+            return Err(back(Payload::Nil, Why::NotUnderstood));
+        };
+        self.post(value)
+            .map_err(|error| back(carry(error.message), error.why))
+    }
+
+    fn unread(&self) -> Option<usize> {
+        self.mail.unread()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.mail.dropped()
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+/// A typed message inside an untyped one. The lock makes it shareable; one takes it out.
+struct Carried<M>(Mutex<Option<M>>);
+
+/// A message of any type as the payload of an untyped one, for processes that take that type.
+pub fn carry<M: Send + 'static>(message: M) -> Payload {
+    Payload::opaque(Carried(Mutex::new(Some(message))))
+}
+
+/// How a turn of a process may begin.
+pub(crate) enum Turn {
+    /// It may step.
+    Go,
+    /// It ends instead.
+    End(ExitReason),
+}
+
+impl Shell {
+    // ---- waking ----
+
+    /// Called once, before the task can run.
+    pub(crate) fn set_task(&self, task: TaskRef) {
+        let _ = self.task.set(task);
+        // Pairs with the fence in `wake`: whoever found no task there has put its letter in before the
+        // first turn looks.
+        fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn task(&self) -> Option<&TaskRef> {
+        self.task.get()
+    }
+
+    /// Asks for a turn.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        match self.task.get() {
+            Some(task) => task.wake(),
+            None => self.wake_unborn(),
+        }
+    }
+
+    #[cold]
+    fn wake_unborn(&self) {
+        // Pairs with the fence in `set_task`.
+        fence(Ordering::SeqCst);
+        if let Some(task) = self.task.get() {
+            task.wake();
+        }
+    }
+
+    /// Tells the runner something. What comes after the end goes nowhere.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.signal_by(Letter::new(signal));
+    }
+
+    fn signal_by(&self, letter: Letter<Signal>) {
+        match self.signals.push(letter) {
+            Ok(Pushed::First) => self.wake(),
+            Ok(Pushed::Behind) => {}
+            Err(letter) => {
+                contain(|| drop(letter));
+            }
+        }
+    }
+
+    // ---- cancel and kill ----
+
+    /// Ends the process at its next step boundary; true if it is inside a step.
+    pub(crate) fn kill(&self) -> bool {
+        // AcqRel: one word with RUNNING, see above.
+        let before = self.flags.fetch_or(KILLED, Ordering::AcqRel);
+        self.wake();
+        before & RUNNING != 0
+    }
+
+    pub(crate) fn is_killed(&self) -> bool {
+        // Relaxed: a kill that is not seen here wakes.
+        self.flags.load(Ordering::Relaxed) & KILLED != 0
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // Relaxed: set by the runner, on whose task this is asked; others get a hint.
+        self.flags.load(Ordering::Relaxed) & CANCELLED != 0
+    }
+
+    pub(crate) fn cancel_reason(&self) -> Option<Arc<str>> {
+        self.with_ties(|ties| ties.cancel_reason.clone()).flatten()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.flags.load(Ordering::Acquire) & RUNNING != 0
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & BLOCKED != 0
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.flags.load(Ordering::Acquire) & COMPLETE != 0
+    }
+
+    pub(crate) fn is_supervised(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & SUPERVISED != 0
+    }
+
+    pub(crate) fn set_supervised(&self) {
+        self.flags.fetch_or(SUPERVISED, Ordering::Relaxed);
+    }
+
+    pub(crate) fn trap_links(&self, traps: bool) {
+        if traps {
+            self.flags.fetch_or(TRAPS, Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!TRAPS, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn traps_links(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & TRAPS != 0
+    }
+
+    // ---- turns of the runner ----
+
+    /// The runner is about to step.
+    #[inline]
+    pub(crate) fn begin_step(&self) -> Turn {
+        // AcqRel: one word with KILLED, see above.
+        let before = self.flags.fetch_or(RUNNING, Ordering::AcqRel);
+        if before & (KILLED | FOREIGN) != 0 {
+            return self.begin_rarely(before);
+        }
+        Turn::Go
+    }
+
+    #[cold]
+    fn begin_rarely(&self, before: u32) -> Turn {
+        if before & KILLED != 0 {
+            self.flags.fetch_and(!RUNNING, Ordering::AcqRel);
+            return Turn::End(ExitReason::Killed);
+        }
+        self.wake_foreign();
+        Turn::Go
+    }
+
+    /// The step has returned; the process now waits for something else than messages, or not.
+    #[inline]
+    pub(crate) fn end_step(&self, blocked: bool) {
+        // Relaxed: only the runner changes these two.
+        let was_blocked = self.flags.load(Ordering::Relaxed) & BLOCKED != 0;
+        let changed = if was_blocked == blocked { 0 } else { BLOCKED };
+        self.flags.fetch_xor(RUNNING | changed, Ordering::AcqRel);
+    }
+
+    /// Takes the next signal that the process itself has to see; handles the others. The error ends it.
+    pub(crate) fn next_signal(
+        &self,
+        inbox: &mut Inbox<Signal>,
+    ) -> Result<Option<Signal>, ExitReason> {
+        loop {
+            let next = inbox.pop().or_else(|| {
+                inbox.fetch(&self.signals);
+                inbox.pop()
+            });
+            match next {
+                None => return Ok(None),
+                Some(Signal::Blank) => {}
+                Some(Signal::Cancel(_)) if self.is_cancelled() => {}
+                Some(Signal::Cancel(reason)) => {
+                    self.with_ties(|ties| ties.cancel_reason = Some(reason.clone()));
+                    self.flags.fetch_or(CANCELLED, Ordering::Relaxed);
+                    return Ok(Some(Signal::Cancel(reason)));
+                }
+                Some(Signal::Exit(exited)) => {
+                    let stays = match exited.by {
+                        Bond::Monitor(MonitorRef(id)) => self
+                            .with_ties(|ties| ties.watching.remove(&id).is_some())
+                            .unwrap_or(false),
+                        Bond::Link if self.traps_links() => true,
+                        Bond::Link if exited.reason.is_normal() => false,
+                        Bond::Link => return Err(exited.reason),
+                    };
+                    if stays {
+                        return Ok(Some(Signal::Exit(exited)));
+                    }
+                }
+                Some(complete) => return Ok(Some(complete)),
+            }
+        }
+    }
+
+    // ---- what an async process looks at ----
+
+    /// Relaxed: for display; only the runner's turn changes it.
+    #[inline]
+    pub(crate) fn set_waits_for_mail(&self, waits: bool) {
+        self.waits_for_mail.store(waits, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn waits_for_mail(&self) -> bool {
+        self.waits_for_mail.load(Ordering::Relaxed)
+    }
+
+    /// Keeps an exit until the process asks for it.
+    pub(crate) fn keep_notice(&self, exited: Exited) {
+        self.with_ties(|ties| ties.notices.push_back(exited));
+    }
+
+    pub(crate) fn take_notice(&self) -> Option<Exited> {
+        match &mut *self.bonds.lock() {
+            Bonds::Open(Some(ties)) => ties.notices.pop_front(),
+            _ => None,
+        }
+    }
+
+    /// Whoever waits for mail wants to be woken by this, because the task's own turn does not reach it.
+    pub(crate) fn set_foreign(&self, waker: &Waker) {
+        let old = self.with_ties(|ties| match &ties.foreign {
+            Some(there) if there.will_wake(waker) => None,
+            _ => ties.foreign.replace(waker.clone()),
+        });
+        drop(old);
+        self.flags.fetch_or(FOREIGN, Ordering::AcqRel);
+    }
+
+    fn wake_foreign(&self) {
+        // Before the waker is taken: one that is set meanwhile sets the flag again.
+        self.flags.fetch_and(!FOREIGN, Ordering::AcqRel);
+        let waker = match &mut *self.bonds.lock() {
+            Bonds::Open(Some(ties)) => ties.foreign.take(),
+            _ => None,
+        };
+        if let Some(waker) = waker {
+            contain(|| waker.wake());
+        }
+    }
+
+    // ---- bonds ----
+
+    /// None: it has ended.
+    fn with_ties<R>(&self, f: impl FnOnce(&mut Ties) -> R) -> Option<R> {
+        match &mut *self.bonds.lock() {
+            Bonds::Open(ties) => Some(f(ties.get_or_insert_default())),
+            Bonds::Over(_) => None,
+        }
+    }
+
+    /// Waits for the end: the exit, or the key under which the waker is kept.
+    pub(crate) fn wait_for_exit(&self, key: Option<u64>, waker: &Waker) -> Result<Exit, u64> {
+        let mut bonds = self.bonds.lock();
+        match &mut *bonds {
+            Bonds::Over(exit) => Ok((**exit).clone()),
+            Bonds::Open(ties) => {
+                let ties = ties.get_or_insert_default();
+                let key = key.unwrap_or_else(|| ties.new_key());
+                let old = ties.waiters.insert(key, waker.clone());
+                drop(bonds);
+                drop(old);
+                Err(key)
+            }
+        }
+    }
+
+    pub(crate) fn stop_waiting(&self, key: u64) {
+        let waker = match &mut *self.bonds.lock() {
+            Bonds::Open(Some(ties)) => ties.waiters.remove(&key),
+            _ => None,
+        };
+        drop(waker);
+    }
+
+    /// Notes a name or group, unless the process is on its way out.
+    pub(crate) fn note_name(&self, name: &Arc<str>) -> bool {
+        self.note(|ties| ties.names.push(name.clone()))
+    }
+
+    pub(crate) fn note_group(&self, group: &Arc<str>) -> bool {
+        self.note(|ties| ties.groups.push(group.clone()))
+    }
+
+    fn note(&self, note: impl FnOnce(&mut Ties)) -> bool {
+        let noted = self.with_ties(|ties| {
+            if !ties.leaving {
+                note(ties);
+            }
+            !ties.leaving
+        });
+        noted == Some(true)
+    }
+
+    pub(crate) fn forget_name(&self, name: &str) {
+        self.with_ties(|ties| ties.names.retain(|there| **there != *name));
+    }
+
+    pub(crate) fn forget_group(&self, group: &str) {
+        self.with_ties(|ties| ties.groups.retain(|there| **there != *group));
+    }
+
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        match &*self.bonds.lock() {
+            Bonds::Open(Some(ties)) => ties.names.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What ends with the process, or with its code when that is upgraded.
+    pub(crate) fn context(&self) -> CancellationToken {
+        let context = self.with_ties(|ties| {
+            let context = ties.context.get_or_insert_default().clone();
+            if ties.leaving {
+                context.cancel();
+            }
+            context
+        });
+        context.unwrap_or_else(|| {
+            let over = CancellationToken::new();
+            over.cancel();
+            over
+        })
+    }
+
+    /// The code is another one from now on.
+    pub(crate) fn end_context(&self) {
+        let ended = self.with_ties(|ties| (ties.context.take(), std::mem::take(&mut ties.timers)));
+        if let Some((context, timers)) = ended {
+            context.iter().for_each(CancellationToken::cancel);
+            timers.into_values().for_each(|timer| timer.abort());
+        }
+    }
+
+    pub(crate) fn add_timer(&self, task: AbortHandle) -> u64 {
+        let added = self.with_ties(|ties| {
+            let key = ties.new_key();
+            if ties.leaving {
+                return Err(key);
+            }
+            ties.timers.retain(|_, timer| !timer.is_finished());
+            ties.timers.insert(key, task.clone());
+            Ok(key)
+        });
+        match added {
+            Some(Ok(key)) => key,
+            Some(Err(key)) => {
+                task.abort();
+                key
+            }
+            None => {
+                task.abort();
+                0
+            }
+        }
+    }
+
+    pub(crate) fn stop_timer(&self, key: u64) -> bool {
+        let timer = self.with_ties(|ties| ties.timers.remove(&key)).flatten();
+        timer.inspect(AbortHandle::abort).is_some()
+    }
+
+    /// Adds one end of a link. False: this end is over.
+    pub(crate) fn add_link(&self, to: Pid, peer: Peer) -> bool {
+        let letter = Letter::new(Signal::Blank);
+        self.with_ties(|ties| {
+            ties.links.entry(to).or_insert(Link { peer, letter });
+        })
+        .is_some()
+    }
+
+    pub(crate) fn remove_link(&self, to: Pid) -> bool {
+        let link = match &mut *self.bonds.lock() {
+            Bonds::Open(Some(ties)) => ties.links.remove(&to),
+            _ => None,
+        };
+        link.is_some()
+    }
+
+    pub(crate) fn new_monitor(&self, target: Pid) -> Option<MonitorRef> {
+        self.with_ties(|ties| {
+            let key = self.host.next_monitor();
+            ties.watching.insert(key, target);
+            MonitorRef(key)
+        })
+    }
+
+    /// Tells `watcher` when this one ends. False: it has.
+    pub(crate) fn add_observer(&self, id: MonitorRef, peer: Peer) -> bool {
+        let letter = Letter::new(Signal::Blank);
+        self.with_ties(|ties| ties.monitors.insert(id.0, Observer { peer, letter }))
+            .is_some()
+    }
+
+    pub(crate) fn remove_observer(&self, id: MonitorRef) {
+        let observer = match &mut *self.bonds.lock() {
+            Bonds::Open(Some(ties)) => ties.monitors.remove(&id.0),
+            _ => None,
+        };
+        drop(observer);
+    }
+
+    /// Stops watching; whom.
+    pub(crate) fn end_monitor(&self, id: MonitorRef) -> Option<Pid> {
+        let target = self.with_ties(|ties| {
+            let by = Bond::Monitor(id);
+            ties.notices.retain(|exited| exited.by != by);
+            ties.watching.remove(&id.0)
+        });
+        target.flatten()
+    }
+
+    /// Links and monitors that lead to a node which cannot be reached any more.
+    pub(crate) fn lose_node(&self, lost: &dyn Fn(Pid) -> bool) -> Vec<Exited> {
+        let exited = |pid, by| Exited {
+            pid,
+            reason: ExitReason::NoConnection,
+            by,
+        };
+        let found = self.with_ties(|ties| {
+            let links: Vec<_> = ties
+                .links
+                .keys()
+                .copied()
+                .filter(|pid| lost(*pid))
+                .collect();
+            let watched = ties.watching.iter().filter(|(_, pid)| lost(**pid));
+            let mut found: Vec<_> = watched
+                .map(|(id, pid)| exited(*pid, Bond::Monitor(MonitorRef(*id))))
+                .collect();
+            for pid in links {
+                ties.links.remove(&pid);
+                found.push(exited(pid, Bond::Link));
+            }
+            found
+        });
+        found.unwrap_or_default()
+    }
+}
+
+impl Ties {
+    fn new_key(&mut self) -> u64 {
+        self.next_key += 1;
+        self.next_key
+    }
+}
+
+/// Links two processes of this host, both ends at once. False: `other` has ended.
+pub(crate) fn link_here(one: &Arc<dyn Resident>, other: &Arc<dyn Resident>) -> bool {
+    let (low, high) = if one.shell().pid < other.shell().pid {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    // The lower PID first: two that link each other at the same time do not wait for each other.
+    let mut first = low.shell().bonds.lock();
+    let mut second = high.shell().bonds.lock();
+    let (Bonds::Open(first), Bonds::Open(second)) = (&mut *first, &mut *second) else {
+        return false;
+    };
+    for (ties, peer) in [(first, high), (second, low)] {
+        let link = || Link {
+            peer: Peer::Here(peer.clone()),
+            letter: Letter::new(Signal::Blank),
+        };
+        let ties = ties.get_or_insert_default();
+        ties.links.entry(peer.shell().pid).or_insert_with(link);
+    }
+    true
+}
+
+/// The end of a process, in the order of the contract. `close` ends its code.
+pub(crate) fn conclude<M: Send + 'static>(
+    core: &Core<M>,
+    mut reader: Option<Reader<M>>,
+    result: Result<Payload, ExitReason>,
+    close: impl FnOnce(),
+) {
+    let shell = &core.shell;
+    let host = &shell.host;
+    host.leave_routing(shell.pid);
+    let unread = core.mail.close();
+    let unheard = shell.signals.close();
+    shell.with_ties(|ties| ties.leaving = true);
+    shell.end_context();
+    let closed = catch_unwind(AssertUnwindSafe(close));
+    let (reason, value) = match (closed, result) {
+        (Err(panic), _) => {
+            let reason = ExitReason::of_panic(&*panic);
+            contain(|| drop(panic));
+            (reason, Payload::Nil)
+        }
+        (Ok(()), Ok(value)) => (ExitReason::Normal, value),
+        (Ok(()), Err(reason)) => (reason, Payload::Nil),
+    };
+    // What nobody will read: those who asked get to know.
+    contain(|| drop(reader.take()));
+    contain(|| drop(unread));
+    contain(|| drop(unheard));
+    let (names, groups) = shell
+        .with_ties(|ties| {
+            (
+                std::mem::take(&mut ties.names),
+                std::mem::take(&mut ties.groups),
+            )
+        })
+        .unwrap_or_default();
+    host.release_names(shell.pid, &names);
+    host.leave_groups(shell.pid, &groups);
+    host.release();
+    announce(shell, reason, value);
+    host.ended();
+}
+
+/// Tells everybody who is tied to a process that it is over; true if nobody had done so.
+pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> bool {
+    let exit = Box::new(Exit {
+        pid: shell.pid,
+        reason,
+        value,
+    });
+    let mut bonds = shell.bonds.lock();
+    if let Bonds::Over(_) = &*bonds {
+        return false;
+    }
+    let reason = exit.reason.clone();
+    let ties = match std::mem::replace(&mut *bonds, Bonds::Over(exit)) {
+        Bonds::Open(ties) => ties,
+        Bonds::Over(_) => None,
+    };
+    drop(bonds);
+    shell.flags.fetch_or(COMPLETE | CANCELLED, Ordering::AcqRel);
+    let Some(ties) = ties else {
+        return true;
+    };
+    let Ties {
+        links,
+        monitors,
+        watching,
+        waiters,
+        foreign,
+        ..
+    } = *ties;
+    let exited = |by| Exited {
+        pid: shell.pid,
+        reason: reason.clone(),
+        by,
+    };
+    for (id, observer) in monitors {
+        let by = Bond::Monitor(MonitorRef(id));
+        shell.host.tell(observer.peer, observer.letter, exited(by));
+    }
+    for (_, link) in links {
+        if let Peer::Here(peer) = &link.peer {
+            peer.shell().remove_link(shell.pid);
+        }
+        shell.host.tell(link.peer, link.letter, exited(Bond::Link));
+    }
+    for (id, target) in watching {
+        shell.host.end_monitor(target, MonitorRef(id));
+    }
+    for waker in waiters.into_values().chain(foreign) {
+        contain(|| waker.wake());
+    }
+    true
+}
+
+impl Shared {
+    /// Sends the news of an end; the letter was written long ago.
+    fn tell(&self, peer: Peer, mut letter: Letter<Signal>, exited: Exited) {
+        match peer {
+            Peer::Here(peer) => {
+                *letter.value_mut() = Signal::Exit(exited);
+                peer.shell().signal_by(letter);
+            }
+            Peer::Elsewhere(pid) => self.send_signal(pid, RemoteSignal::Exited(exited)),
+        }
+    }
+}
+
+impl fmt::Debug for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("pid", &self.pid)
+            .field("running", &self.is_running())
+            .field("complete", &self.is_complete())
+            .finish()
+    }
+}

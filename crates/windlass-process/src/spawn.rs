@@ -1,0 +1,405 @@
+//! Starting processes.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::task::{Class, Options, contain};
+
+use crate::actor::{Actor, ActorBody, Context, run_actor};
+use crate::address::Address;
+use crate::error::SpawnError;
+use crate::exit::{Exit, ExitReason, MonitorRef, Outcome};
+use crate::host::{Host, NoHost};
+use crate::mail::{Mail, MailboxPolicy};
+use crate::message::Message;
+use crate::payload::Payloads;
+use crate::pid::Pid;
+use crate::shell::{Core, Resident, conclude};
+use crate::step::{Process, ProcessContext, StepBody};
+
+/// How a process is to be started: name, mailbox, bonds. Made by [`Host::process`].
+#[derive(Clone)]
+pub struct Spawn {
+    host: Host,
+    options: Options,
+    name: Option<Arc<str>>,
+    mailbox: Option<MailboxPolicy>,
+    link: Option<Pid>,
+    monitor: Option<Pid>,
+    supervised: bool,
+}
+
+impl Spawn {
+    #[track_caller]
+    pub(crate) fn new(host: Host) -> Spawn {
+        Spawn {
+            host,
+            options: Options::here(),
+            name: None,
+            mailbox: None,
+            link: None,
+            monitor: None,
+            supervised: false,
+        }
+    }
+
+    /// The host it will live on.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Registers this name for it; the spawn fails if another process has it.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Spawn {
+        let name = name.into();
+        self.options.name = Some((*name).to_owned().into());
+        self.name = Some(name);
+        self
+    }
+
+    /// How much its mailbox holds.
+    pub fn mailbox(mut self, policy: MailboxPolicy) -> Spawn {
+        self.mailbox = Some(policy);
+        self
+    }
+
+    /// Its priority.
+    pub fn class(mut self, class: Class) -> Spawn {
+        self.options.class = class;
+        self
+    }
+
+    /// Links it to this process from its first moment.
+    pub fn linked_to(mut self, parent: Pid) -> Spawn {
+        self.link = Some(parent);
+        self
+    }
+
+    /// Lets this process know of its end.
+    pub fn monitored_by(mut self, parent: Pid) -> Spawn {
+        self.monitor = Some(parent);
+        self
+    }
+
+    pub(crate) fn supervised(mut self) -> Spawn {
+        self.supervised = true;
+        self
+    }
+
+    /// Starts an async process: `f` gets its context, and the process is what it gives.
+    pub fn spawn<M, F, Fut>(self, f: F) -> Result<ProcessHandle<M>, SpawnError>
+    where
+        M: Send + 'static,
+        F: FnOnce(Context<M>) -> Fut,
+        Fut: Future + Send + 'static,
+        Fut::Output: Outcome,
+    {
+        let core = self.settle::<M>()?;
+        let context = Context::new(core.clone());
+        let future = match catch_unwind(AssertUnwindSafe(|| f(context))) {
+            Ok(future) => future,
+            Err(panic) => {
+                let reason = ExitReason::of_panic(&*panic);
+                contain(|| drop(panic));
+                conclude(&*core, None, Err(reason.clone()), || {});
+                return Err(SpawnError::Init(reason));
+            }
+        };
+        let body = ActorBody::new(core.clone(), future);
+        self.start(core, body)
+    }
+
+    /// Starts an actor.
+    pub fn actor<A: Actor>(self, actor: A) -> Result<ProcessHandle<A::Message>, SpawnError> {
+        self.spawn(move |context| run_actor(actor, context))
+    }
+
+    /// Starts a step machine at its entry point `main`.
+    pub fn step(self, process: impl Process) -> Result<ProcessHandle<Message>, SpawnError> {
+        self.step_at(Box::new(process), "main", Payloads::new())
+    }
+
+    /// Starts a step machine at one of its entry points. `init` runs before this returns; its error fails
+    /// the spawn, after `close`.
+    pub fn step_at(
+        self,
+        mut process: Box<dyn Process>,
+        method: &str,
+        input: Payloads,
+    ) -> Result<ProcessHandle<Message>, SpawnError> {
+        if !process.methods().contains(&method) {
+            contain(|| process.close());
+            contain(|| drop(process));
+            return Err(SpawnError::UnknownMethod {
+                method: method.into(),
+            });
+        }
+        let core = match self.settle::<Message>() {
+            Ok(core) => core,
+            Err(error) => {
+                contain(|| process.close());
+                contain(|| drop(process));
+                return Err(error);
+            }
+        };
+        let context = ProcessContext::new(core.clone());
+        let begun = catch_unwind(AssertUnwindSafe(|| process.init(&context, method, input)));
+        let reason = match begun {
+            Ok(Ok(())) => {
+                let body = StepBody::new(core.clone(), context, process);
+                return self.start(core, body);
+            }
+            Ok(Err(fault)) => ExitReason::from(fault),
+            Err(panic) => {
+                let reason = ExitReason::of_panic(&*panic);
+                contain(|| drop(panic));
+                reason
+            }
+        };
+        conclude(&*core, None, Err(reason.clone()), || {
+            process.close();
+            drop(process);
+        });
+        Err(SpawnError::Init(reason))
+    }
+
+    /// Makes room for a process, with its PID and its name.
+    fn settle<M: Send + 'static>(&self) -> Result<Arc<Core<M>>, SpawnError> {
+        let host = &self.host.0;
+        let policy = self.mailbox.unwrap_or(host.mailbox);
+        if !policy.is_possible() {
+            return Err(SpawnError::NoRoom);
+        }
+        host.reserve()?;
+        let core = Arc::new(Core::new(host.new_pid(), host.clone(), Mail::new(policy)));
+        if self.supervised {
+            core.shell.set_supervised();
+        }
+        let process: Arc<dyn Resident> = core.clone();
+        host.enter_routing(process.clone());
+        if let Some(name) = &self.name
+            && let Err(error) = host.give_name(name.clone(), &process)
+        {
+            conclude(&*core, None, Err(ExitReason::Killed), || {});
+            return Err(match error {
+                crate::error::RegisterError::Taken { owner } => SpawnError::NameTaken {
+                    name: name.clone(),
+                    owner,
+                },
+                crate::error::RegisterError::NoProcess => SpawnError::Stopping,
+            });
+        }
+        Ok(core)
+    }
+
+    /// Ties the process to others and lets it run.
+    fn start<M, B>(self, core: Arc<Core<M>>, body: B) -> Result<ProcessHandle<M>, SpawnError>
+    where
+        M: Send + 'static,
+        B: windlass_core::task::Body<Output = ()> + Send + 'static,
+    {
+        let host = &self.host.0;
+        let mut monitor = None;
+        if self.link.is_some() || self.monitor.is_some() {
+            let process: Arc<dyn Resident> = core.clone();
+            if let Some(parent) = self.link {
+                host.link(&process, parent);
+            }
+            if let Some(parent) = self.monitor {
+                // The body ends the process where it is dropped.
+                let parent = host.find(parent).ok_or(SpawnError::NoParent(parent))?;
+                monitor = Some(host.monitor(&parent, core.shell.pid));
+            }
+        }
+        let know = |task| core.shell.set_task(task);
+        drop(host.runtime.spawn_known(body, self.options, know));
+        Ok(ProcessHandle {
+            address: Address::new(core),
+            host: self.host,
+            monitor,
+        })
+    }
+}
+
+impl fmt::Debug for Spawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawn")
+            .field("name", &self.name)
+            .field("mailbox", &self.mailbox)
+            .field("linked_to", &self.link)
+            .field("monitored_by", &self.monitor)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A process that was started: its address, and the way to wait for it. Dropping it changes nothing.
+pub struct ProcessHandle<M> {
+    address: Address<M>,
+    host: Host,
+    monitor: Option<MonitorRef>,
+}
+
+impl<M: Send + 'static> ProcessHandle<M> {
+    /// Its address.
+    pub fn address(&self) -> Address<M> {
+        self.address.clone()
+    }
+
+    /// Its host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Waits for its end.
+    pub async fn join(&self) -> Exit {
+        self.address.ended().await
+    }
+
+    /// Tells it to stop, and ends it if it has not after a while.
+    pub fn cancel_then_kill(&self, reason: impl Into<Arc<str>>, after: Duration) {
+        self.host.cancel_then_kill(self.pid(), reason, after);
+    }
+
+    /// The monitor that it was started with.
+    pub fn monitor(&self) -> Option<MonitorRef> {
+        self.monitor
+    }
+}
+
+impl<M> Deref for ProcessHandle<M> {
+    type Target = Address<M>;
+
+    fn deref(&self) -> &Address<M> {
+        &self.address
+    }
+}
+
+impl<M> fmt::Debug for ProcessHandle<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProcessHandle({:?})", self.address)
+    }
+}
+
+impl Host {
+    /// Starts an async process; see [`Spawn::spawn`].
+    #[track_caller]
+    pub fn spawn<M, F, Fut>(&self, f: F) -> Result<ProcessHandle<M>, SpawnError>
+    where
+        M: Send + 'static,
+        F: FnOnce(Context<M>) -> Fut,
+        Fut: Future + Send + 'static,
+        Fut::Output: Outcome,
+    {
+        self.process().spawn(f)
+    }
+
+    /// Starts an actor; see [`Spawn::actor`].
+    #[track_caller]
+    pub fn actor<A: Actor>(&self, actor: A) -> Result<ProcessHandle<A::Message>, SpawnError> {
+        self.process().actor(actor)
+    }
+
+    /// Starts a step machine; see [`Spawn::step`].
+    #[track_caller]
+    pub fn step(&self, process: impl Process) -> Result<ProcessHandle<Message>, SpawnError> {
+        self.process().step(process)
+    }
+
+    /// Sends a message to whoever has this name; if nobody has, starts that process first. Two callers at
+    /// the same time start one process.
+    #[track_caller]
+    pub fn spawn_or_signal<F>(
+        &self,
+        name: &str,
+        message: Message,
+        start: F,
+    ) -> Result<Pid, SignalError>
+    where
+        F: FnOnce(Spawn) -> Result<Pid, SpawnError>,
+    {
+        let mut start = Some((self.process().name(name), start));
+        loop {
+            let found = match self.0.named(name) {
+                Some(process) => process.shell().pid,
+                None => {
+                    let Some((spawn, start)) = start.take() else {
+                        return Err(SignalError::Gone);
+                    };
+                    match start(spawn) {
+                        Ok(pid) => pid,
+                        Err(SpawnError::NameTaken { owner, .. }) => owner,
+                        Err(error) => return Err(SignalError::Spawn(error)),
+                    }
+                }
+            };
+            match self.send(found, message.clone()) {
+                Ok(()) => return Ok(found),
+                // It has just ended: its name is free, or will be in a moment.
+                Err(error) if error.why == crate::error::Why::NoProcess && start.is_some() => {
+                    self.0.release_names(found, &[name.into()]);
+                }
+                Err(error) => return Err(SignalError::Undelivered(error.why)),
+            }
+        }
+    }
+}
+
+/// Why `spawn_or_signal` reached nobody.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SignalError {
+    /// The process could not be started.
+    Spawn(SpawnError),
+    /// The message was not delivered.
+    Undelivered(crate::error::Why),
+    /// The process that was started has ended again.
+    Gone,
+}
+
+impl fmt::Display for SignalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SignalError::Spawn(error) => fmt::Display::fmt(error, f),
+            SignalError::Undelivered(why) => write!(f, "not delivered: {why}"),
+            SignalError::Gone => f.write_str("the process was started and has ended again"),
+        }
+    }
+}
+
+impl std::error::Error for SignalError {}
+
+/// Starts an async process on the runtime that this thread is in.
+///
+/// ```
+/// use windlass_process::Context;
+///
+/// # let runtime = windlass_runtime::Runtime::new()?;
+/// # runtime.block_on(async {
+/// let echo = windlass_process::spawn(|mut ctx: Context<String>| async move {
+///     while let Some(line) = ctx.recv().await {
+///         println!("{line}");
+///     }
+/// })?;
+/// echo.tell("hello".to_owned())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[track_caller]
+pub fn spawn<M, F, Fut>(f: F) -> Result<ProcessHandle<M>, SpawnError>
+where
+    M: Send + 'static,
+    F: FnOnce(Context<M>) -> Fut,
+    Fut: Future + Send + 'static,
+    Fut::Output: Outcome,
+{
+    let spawn = match Host::current() {
+        Ok(host) => host.process(),
+        Err(NoHost::Stopping) => return Err(SpawnError::Stopping),
+        Err(NoHost::NoRuntime(error)) => panic!("{error}"),
+    };
+    spawn.spawn(f)
+}

@@ -1,0 +1,335 @@
+//! Mailboxes: bounds, policies, order, choice.
+
+use std::time::Duration;
+
+use windlass_process::{
+    ActorEvent, AskError, Context, ExitReason, Host, MailboxPolicy, Message, Pattern, Payload,
+    Reply, Status, Why, carry,
+};
+use windlass_runtime::{join_all, time};
+
+use crate::support::{Log, Machine, everywhere, idle, real, simulated};
+
+fn sleepy(
+    host: &Host,
+    policy: MailboxPolicy,
+    log: &Log<u32>,
+) -> windlass_process::ProcessHandle<u32> {
+    let log = log.clone();
+    host.process()
+        .mailbox(policy)
+        .spawn(move |mut ctx: Context<u32>| async move {
+            time::sleep(Duration::from_millis(10)).await;
+            while let Some(number) = ctx.recv().await {
+                log.add(number);
+            }
+        })
+        .expect("a process")
+}
+
+#[test]
+fn a_full_mailbox_hands_messages_back_or_makes_senders_wait() {
+    simulated(|host| async move {
+        let log = Log::default();
+        let process = sleepy(&host, MailboxPolicy::Bounded(2), &log);
+        process.tell(1).expect("room");
+        process.tell(2).expect("room");
+        let refused = process.tell(3).expect_err("it is full");
+        assert_eq!((refused.message, refused.why), (3, Why::Full));
+        assert_eq!(process.unread(), Some(2));
+        let began = time::Instant::now();
+        process.send(4).await.expect("room comes");
+        assert_eq!(began.elapsed(), Duration::from_millis(10), "when it reads");
+        time::sleep(Duration::from_millis(1)).await;
+        assert_eq!((log.all(), process.unread()), (vec![1, 2, 4], Some(0)));
+    });
+}
+
+#[test]
+fn those_who_wait_for_room_get_their_message_back_when_the_process_ends() {
+    everywhere(|host| async move {
+        let process = host
+            .process()
+            .mailbox(MailboxPolicy::Bounded(1))
+            .spawn(|_: Context<u32>| std::future::pending::<()>())
+            .expect("a process");
+        process.tell(1).expect("room");
+        let address = process.address();
+        let waits = host.runtime().spawn(async move { address.send(2).await });
+        time::sleep(Duration::from_millis(2)).await;
+        process.kill();
+        let refused = waits.await.expect("no panic").expect_err("it ended");
+        assert_eq!((refused.message, refused.why), (2, Why::NoProcess));
+        let refused = process.tell(3).expect_err("it ended");
+        assert_eq!((refused.message, refused.why), (3, Why::NoProcess));
+    });
+}
+
+#[test]
+fn policies_drop_the_oldest_or_the_newest_and_count() {
+    simulated(|host| async move {
+        for (policy, kept) in [
+            (MailboxPolicy::DropOldest(3), vec![3, 4, 5]),
+            (MailboxPolicy::DropNewest(3), vec![1, 2, 3]),
+            (MailboxPolicy::Unbounded, vec![1, 2, 3, 4, 5]),
+        ] {
+            let log = Log::default();
+            let process = sleepy(&host, policy, &log);
+            for number in 1..=5 {
+                process.tell(number).expect("it never refuses");
+            }
+            assert_eq!(process.dropped(), 5 - kept.len() as u64);
+            time::sleep(Duration::from_millis(20)).await;
+            assert_eq!(log.all(), kept, "{policy:?}");
+            process.tell(9).expect("it reads on");
+            time::sleep(Duration::from_millis(1)).await;
+            assert_eq!(log.all().last(), Some(&9), "{policy:?}");
+        }
+        let none = host
+            .process()
+            .mailbox(MailboxPolicy::Bounded(0))
+            .spawn(idle);
+        assert_eq!(
+            none.expect_err("no room").to_string(),
+            "a mailbox holds at least one message"
+        );
+    });
+}
+
+#[test]
+fn signals_do_not_wait_behind_messages() {
+    everywhere(|host| async move {
+        let log = Log::default();
+        let record = log.clone();
+        let process = host
+            .process()
+            .mailbox(MailboxPolicy::Bounded(3))
+            .spawn(move |mut ctx: Context<u32>| async move {
+                time::sleep(Duration::from_millis(5)).await;
+                for _ in 0..4 {
+                    match ctx.event().await {
+                        ActorEvent::Message(number) => record.add(number.to_string()),
+                        other => record.add(format!("{other:?}")),
+                    }
+                }
+            })
+            .expect("a process");
+        (1..=3).for_each(|number| process.tell(number).expect("room"));
+        process.cancel("now");
+        process.join().await;
+        assert_eq!(log.all(), ["Cancel(\"now\")", "1", "2", "3"]);
+    });
+}
+
+#[test]
+fn messages_of_each_sender_keep_their_order() {
+    everywhere(|host| async move {
+        const SENDERS: usize = 4;
+        const EACH: u64 = 500;
+        let process = host
+            .process()
+            .mailbox(MailboxPolicy::Bounded(8))
+            .spawn(|mut ctx: Context<(usize, u64)>| async move {
+                let mut next = [0; SENDERS];
+                while next.iter().sum::<u64>() < SENDERS as u64 * EACH {
+                    let (sender, number) = ctx.recv().await.expect("nobody stops it");
+                    assert_eq!(next[sender], number, "sender {sender}");
+                    next[sender] += 1;
+                }
+            })
+            .expect("a process");
+        let senders = (0..SENDERS).map(|sender| {
+            let address = process.address();
+            host.runtime().spawn(async move {
+                for number in 0..EACH {
+                    address.send((sender, number)).await.expect("it lives");
+                }
+            })
+        });
+        for sender in join_all(senders.collect::<Vec<_>>()).await {
+            sender.expect("no panic");
+        }
+        assert_eq!(process.join().await.reason, ExitReason::Normal);
+    });
+}
+
+#[test]
+fn topics_are_chosen_and_the_rest_stays_in_order() {
+    everywhere(|host| async move {
+        let log = Log::default();
+        let record = log.clone();
+        let process = host
+            .spawn(move |mut ctx: Context<Message>| async move {
+                let paid = ctx.subscribe(Pattern::glob("order.*.paid"));
+                let exact = ctx.subscribe(Pattern::exact("stop"));
+                for _ in 0..2 {
+                    let message = ctx.recv_from(paid).await.expect("it comes");
+                    record.add(message.topic.to_string());
+                }
+                for _ in 0..2 {
+                    let message = ctx.recv_other().await.expect("it comes");
+                    record.add(message.topic.to_string());
+                }
+                ctx.recv_from(exact).await.expect("it comes");
+                ctx.unsubscribe(paid);
+                let message = ctx.recv_other().await.expect("it comes");
+                record.add(format!("{} {:?}", message.topic, message.payload));
+            })
+            .expect("a process");
+        for (topic, number) in [
+            ("a", 1),
+            ("order.1.paid", 2),
+            ("b", 3),
+            ("order.2.paid", 4),
+            ("order.3.paid", 5),
+            ("stop", 6),
+        ] {
+            process.tell(Message::new(topic, number)).expect("room");
+            time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(process.join().await.reason.is_normal());
+        let expected = ["order.1.paid", "order.2.paid", "a", "b", "order.3.paid 5"];
+        assert_eq!(log.all(), expected);
+    });
+}
+
+#[test]
+fn a_step_machine_chooses_topics_too() {
+    everywhere(|host| async move {
+        let mut order = Vec::new();
+        let process = host
+            .step(Machine::new(move |_, events, _| {
+                while let Some(message) = events.next_message(&Pattern::exact("first")) {
+                    order.push(message.payload);
+                }
+                if order.len() < 2 {
+                    return Ok(Status::Idle);
+                }
+                while let Some(windlass_process::Event::Message(message)) = events.next() {
+                    order.push(message.payload);
+                }
+                Ok(Status::Done(std::mem::take(&mut order).into()))
+            }))
+            .expect("a process");
+        for (topic, number) in [("later", 1), ("first", 2), ("later", 3), ("first", 4)] {
+            process.tell(Message::new(topic, number)).expect("room");
+        }
+        let value = process.join().await.value;
+        let numbers: Vec<Payload> = [2, 4, 1, 3].map(Payload::from).into();
+        assert_eq!(value, numbers.into());
+    });
+}
+
+#[test]
+fn asking_has_a_deadline_and_an_end() {
+    enum Ask {
+        Echo(u32, Reply<u32>),
+        Forget(Reply<u32>),
+        Hang(Reply<u32>),
+        Die(#[allow(dead_code, reason = "is dropped with the process")] Reply<u32>),
+    }
+    simulated(|host| async move {
+        let process = host
+            .spawn(|mut ctx: Context<Ask>| async move {
+                while let Some(question) = ctx.recv().await {
+                    match question {
+                        Ask::Echo(number, reply) => reply.send(number),
+                        Ask::Forget(reply) => drop(reply),
+                        Ask::Hang(reply) => {
+                            time::sleep(Duration::from_secs(1)).await;
+                            assert!(!reply.is_wanted());
+                        }
+                        Ask::Die(_) => return,
+                    }
+                }
+            })
+            .expect("a process");
+        assert_eq!(process.ask(|reply| Ask::Echo(7, reply)).await, Ok(7));
+        assert_eq!(process.ask(Ask::Forget).await, Err(AskError::NoAnswer));
+        let began = time::Instant::now();
+        let late = process.ask_within(Duration::from_millis(50), Ask::Hang);
+        assert_eq!(late.await, Err(AskError::TimedOut));
+        assert_eq!(began.elapsed(), Duration::from_millis(50));
+        assert_eq!(process.ask(Ask::Die).await, Err(AskError::NoAnswer));
+        assert_eq!(
+            process.ask(Ask::Forget).await,
+            Err(AskError::NoAnswer),
+            "it has ended"
+        );
+    });
+}
+
+#[test]
+fn typed_processes_take_typed_messages_by_pid_and_refuse_others() {
+    everywhere(|host| async move {
+        let process = host
+            .spawn(|mut ctx: Context<String>| async move {
+                Payload::from(ctx.recv().await.unwrap_or_default())
+            })
+            .expect("a process");
+        let pid = process.pid();
+        let refused = host
+            .send(pid, Message::new("hello", 7))
+            .expect_err("no text");
+        assert_eq!(
+            (refused.why, refused.message.payload),
+            (Why::NotUnderstood, 7.into())
+        );
+        assert!(host.address::<u32>(pid).is_none());
+        assert!(host.address::<String>(pid).is_some());
+        let message = Message::new("hello", carry("typed".to_owned()));
+        host.send(pid, message).expect("it is the right type");
+        assert_eq!(process.join().await.value, "typed".into());
+        let refused = host.send(pid, Message::new("hello", 7)).expect_err("gone");
+        assert_eq!(refused.why, Why::NoProcess);
+    });
+}
+
+/// Whoever waits inside `join_all`, or in another task, is woken all the same.
+#[test]
+fn mail_is_received_wherever_the_context_is_awaited() {
+    real(2, |host| async move {
+        for _ in 0..200 {
+            let process = host
+                .spawn(|mut ctx: Context<u64>| async move {
+                    let inside = async {
+                        let first = ctx.recv().await.unwrap_or_default();
+                        (first, ctx)
+                    };
+                    let mut done = join_all(vec![Box::pin(inside)]).await;
+                    let (first, mut ctx) = done.pop().expect("one");
+                    let other = ctx.host().runtime().spawn(async move {
+                        let second = ctx.recv().await.unwrap_or_default();
+                        second + ctx.recv().await.unwrap_or_default()
+                    });
+                    Payload::Int((first + other.await.expect("no panic")) as i64)
+                })
+                .expect("a process");
+            for number in [1, 2, 4] {
+                process.send(number).await.expect("it lives");
+                windlass_runtime::task::yield_now().await;
+            }
+            assert_eq!(process.join().await.value, Payload::Int(7));
+        }
+    });
+}
+
+#[test]
+fn try_recv_gives_what_is_left_after_a_cancel() {
+    everywhere(|host| async move {
+        let process = host
+            .spawn(|mut ctx: Context<i64>| async move {
+                time::sleep(Duration::from_millis(5)).await;
+                assert_eq!(ctx.recv().await, None);
+                let mut sum = 0;
+                while let Some(number) = ctx.try_recv() {
+                    sum += number;
+                }
+                Payload::Int(sum)
+            })
+            .expect("a process");
+        (1..=4).for_each(|number| process.tell(number).expect("room"));
+        process.cancel("enough");
+        assert_eq!(process.join().await.value, Payload::Int(10));
+    });
+}
