@@ -179,12 +179,12 @@ mod tests {
             ..PeerResult::default()
         };
         let mut line = Line::new(Workload::RemoteWake, Vec::new());
-        line.results = vec![result(OURS, 20.0, 0.5), result("a", 40.0, 1.0)];
+        line.results = vec![result(OURS, 20.0, 0.5), result("tokio", 40.0, 1.0)];
         line.results[1].p99 = Some(123.4);
         line.results.push(PeerResult {
             hung: 2,
             runs: 3,
-            peer: "b".to_owned(),
+            peer: "smol".to_owned(),
             ..PeerResult::default()
         });
         let mut report = Report::new(2, 9);
@@ -206,7 +206,7 @@ mod tests {
     fn the_markdown_has_a_column_per_peer_and_our_ratio() {
         let text = markdown(&report());
         assert!(
-            text.contains("| workload | unit | windlass | a | b | ratio |"),
+            text.contains("| workload | unit | windlass | tokio | smol | ratio |"),
             "{text}"
         );
         assert!(

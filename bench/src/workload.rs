@@ -34,6 +34,12 @@ pub enum Workload {
     Oneshot,
     Watch,
     Broadcast,
+    ActorTell,
+    ActorAsk,
+    ActorSpawn,
+    ActorRing,
+    ProcessYield,
+    ProcessMemory,
     TcpEcho,
     HttpHello,
     FetchAdd,
@@ -70,7 +76,7 @@ pub struct Facts {
 const LIMITS: &str = "limits";
 
 impl Workload {
-    pub const ALL: [Workload; 37] = [
+    pub const ALL: [Workload; 43] = [
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -100,6 +106,12 @@ impl Workload {
         Workload::Oneshot,
         Workload::Watch,
         Workload::Broadcast,
+        Workload::ActorTell,
+        Workload::ActorAsk,
+        Workload::ActorSpawn,
+        Workload::ActorRing,
+        Workload::ProcessYield,
+        Workload::ProcessMemory,
         Workload::TcpEcho,
         Workload::HttpHello,
         Workload::FetchAdd,
@@ -312,6 +324,45 @@ impl Workload {
                 count(50_000),
                 "one task sends, 4 receive everything",
             ),
+            ActorTell => facts(
+                "actor_tell",
+                "ns/message",
+                count(1_000_000),
+                "messages from one task to an actor that adds them up",
+            ),
+            ActorAsk => facts(
+                "actor_ask",
+                "ns/ask",
+                count(100_000),
+                "one task asks an actor, one answer after another",
+            ),
+            ActorSpawn => facts(
+                "actor_spawn",
+                "ns/actor",
+                count(100_000),
+                "started, sent one message and ended, 100 at once",
+            ),
+            ActorRing => facts(
+                "actor_ring",
+                "ns/hop",
+                count(500_000),
+                "a token goes round a ring of 100 actors",
+            ),
+            ProcessYield => facts(
+                "process_yield",
+                "ns/yield",
+                count(1_000),
+                "processes that yield 1,000 times each",
+            ),
+            ProcessMemory => Facts {
+                most_rounds: 5,
+                ..facts(
+                    "process_memory",
+                    "bytes/actor",
+                    count(100_000),
+                    "growth of the resident set per idle actor that has handled a message",
+                )
+            },
             TcpEcho => facts(
                 "tcp_echo",
                 "us/round trip",

@@ -3,27 +3,34 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 
+use crate::countdown::Countdown;
 use crate::sample::Sample;
 use crate::workload::Workload;
 use crate::workloads::coroutines::Stackful;
 
+#[cfg(feature = "actix")]
+mod actix;
 mod async_executor;
 mod channels;
 mod chili;
 #[cfg(feature = "forte")]
 mod forte;
+mod kameo;
 mod machine;
 mod may;
+mod ractor;
 mod rayon;
 mod smol;
 mod tokio;
 #[cfg(feature = "windlass")]
 mod windlass;
+mod xtra;
 
 pub use channels::{Broadcasts, Locks, Mpsc, Oneshots, Watches};
 
@@ -131,6 +138,39 @@ async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible
     ))))
 }
 
+/// Actors, and the runtime they are measured on.
+///
+/// The actors are concrete, so that each peer writes them as its users do. Types are addresses.
+pub trait Actors: 'static {
+    type Runtime: AsyncPeer;
+    /// Whether telling never waits. The producer then gives way now and then.
+    const UNBOUNDED: bool;
+
+    /// An actor that adds up numbers. It need not end when its address is dropped.
+    type Counter: Send + Sync + 'static;
+    fn counter() -> impl Future<Output = Self::Counter> + Send;
+    fn tell(counter: &Self::Counter, number: u64) -> impl Future<Output = ()> + Send;
+    /// Sends a number and waits for the sum, which includes it.
+    fn ask(counter: &Self::Counter, number: u64) -> impl Future<Output = u64> + Send;
+
+    /// An actor for one message, or what waits for its end.
+    type Once: Send + 'static;
+    /// Starts an actor and sends it a number. It calls [`handled`](crate::workloads::actors::handled) with it and ends.
+    fn once(number: u64) -> impl Future<Output = Self::Once> + Send;
+    fn ended(once: Self::Once) -> impl Future<Output = ()> + Send;
+
+    /// An actor of a ring. It knows the next one and counts the tokens that it gets.
+    type Link: Clone + Send + Sync + 'static;
+    /// Starts one that has no next one yet.
+    fn link(end: Arc<Countdown>) -> impl Future<Output = Self::Link> + Send;
+    fn connect(link: &Self::Link, next: Self::Link) -> impl Future<Output = ()> + Send;
+    /// Sends the token, which says how many hops are left, this one included. With 1 the link calls `end.done()`, with
+    /// more the next one gets one less.
+    fn pass(link: &Self::Link, hops_left: u64) -> impl Future<Output = ()> + Send;
+    /// Ends it and answers how many tokens it got.
+    fn end(link: Self::Link) -> impl Future<Output = u64> + Send;
+}
+
 /// One measurement to make in this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
@@ -199,8 +239,14 @@ const SERVICES: &[Workload] = &[
 /// What smol has no equivalent of.
 const ANNOUNCE: &[Workload] = &[Workload::Oneshot, Workload::Watch, Workload::Broadcast];
 
-/// Everything but fork-join: ours and tokio.
-const WHOLE: &[&[Workload]] = &[ASYNC, MPSC, SERVICES, ANNOUNCE];
+/// What actors can do.
+const ACTORS: &[Workload] = &[
+    Workload::ActorTell,
+    Workload::ActorAsk,
+    Workload::ActorSpawn,
+    Workload::ActorRing,
+    Workload::ProcessMemory,
+];
 
 /// All peers of this build, ours first.
 pub const ALL: &[Peer] = &[
@@ -218,6 +264,11 @@ pub const ALL: &[Peer] = &[
     channels::async_channel::PEER,
     channels::kanal::PEER,
     channels::crossfire::PEER,
+    ractor::PEER,
+    kameo::PEER,
+    #[cfg(feature = "actix")]
+    actix::PEER,
+    xtra::PEER,
     machine::PEER,
 ];
 
@@ -290,6 +341,20 @@ fn run_mpsc<C: Mpsc>(job: Job) -> Option<Sample> {
         Workload::MpscUnbounded8 => channels::unbounded::<C>(8, job.size),
         _ => return None,
     })
+}
+
+/// Measures actors.
+fn run_actors<A: Actors>(job: Job) -> Sample {
+    use crate::workloads::actors;
+    A::Runtime::start(job.workers);
+    match job.workload {
+        Workload::ActorTell => actors::tell::<A>(job.size),
+        Workload::ActorAsk => actors::ask::<A>(job.size),
+        Workload::ActorSpawn => actors::spawn::<A>(job.size),
+        Workload::ActorRing => actors::ring::<A>(job.size),
+        Workload::ProcessMemory => actors::memory::<A>(job.size),
+        other => cannot(other),
+    }
 }
 
 /// Measures a runtime with everything.

@@ -12,19 +12,30 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::channels::wait_then_send;
 use super::{
-    AsyncPeer, Broadcasts, Locks, Mpsc, NetPeer, Oneshots, Peer, TimePeer, WHOLE, Watches, hello,
-    run_whole, sockets,
+    ACTORS, ANNOUNCE, ASYNC, Actors, AsyncPeer, Broadcasts, Job, Locks, MPSC, Mpsc, NetPeer,
+    Oneshots, Peer, SERVICES, TimePeer, Watches, hello, run_actors, run_whole, sockets,
 };
+use crate::countdown::Countdown;
+use crate::sample::Sample;
+use crate::workloads::actors::handled;
 
 pub const PEER: Peer = Peer {
     name: "tokio",
-    workloads: WHOLE,
-    run: run_whole::<Tokio>,
+    workloads: &[ASYNC, MPSC, SERVICES, ANNOUNCE, ACTORS],
+    run,
 };
+
+fn run(job: Job) -> Sample {
+    if ACTORS.contains(&job.workload) {
+        return run_actors::<Tokio>(job);
+    }
+    run_whole::<Tokio>(job)
+}
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
@@ -186,5 +197,107 @@ impl Locks for Tokio {
     }
     async fn count(lock: &Arc<Self::Lock>) -> u64 {
         *lock.lock().await
+    }
+}
+
+/// What the mailbox of an actor holds.
+const MAILBOX: usize = 1024;
+
+pub enum ToCounter {
+    Add(u64),
+    Ask(u64, oneshot::Sender<u64>),
+}
+
+async fn counter(mut mailbox: mpsc::Receiver<ToCounter>) {
+    let mut sum = 0;
+    while let Some(message) = mailbox.recv().await {
+        match message {
+            ToCounter::Add(number) => sum += number,
+            ToCounter::Ask(number, answer) => {
+                sum += number;
+                answer.send(sum).expect("somebody asked");
+            }
+        }
+    }
+}
+
+pub enum ToLink {
+    Next(mpsc::Sender<ToLink>),
+    Token(u64),
+    End(oneshot::Sender<u64>),
+}
+
+async fn link(mut mailbox: mpsc::Receiver<ToLink>, end: Arc<Countdown>) {
+    let (mut next, mut tokens) = (None, 0);
+    while let Some(message) = mailbox.recv().await {
+        match message {
+            ToLink::Next(link) => next = Some(link),
+            ToLink::Token(hops_left) => {
+                tokens += 1;
+                if hops_left == 1 {
+                    end.done();
+                } else {
+                    let next = next.as_ref().expect("it has a next one");
+                    Tokio::pass(next, hops_left - 1).await;
+                }
+            }
+            ToLink::End(answer) => {
+                answer.send(tokens).expect("somebody asked");
+                return;
+            }
+        }
+    }
+}
+
+/// Not a library but what one writes without one: a task with a channel.
+impl Actors for Tokio {
+    type Runtime = Tokio;
+    const UNBOUNDED: bool = false;
+
+    type Counter = mpsc::Sender<ToCounter>;
+    async fn counter() -> Self::Counter {
+        let (sender, mailbox) = mpsc::channel(MAILBOX);
+        tokio::spawn(counter(mailbox));
+        sender
+    }
+    async fn tell(counter: &Self::Counter, number: u64) {
+        let message = ToCounter::Add(number);
+        counter.send(message).await.expect("it runs");
+    }
+    async fn ask(counter: &Self::Counter, number: u64) -> u64 {
+        let (answer, sum) = oneshot::channel();
+        let message = ToCounter::Ask(number, answer);
+        counter.send(message).await.expect("it runs");
+        sum.await.expect("it answers")
+    }
+
+    type Once = JoinHandle<()>;
+    async fn once(number: u64) -> Self::Once {
+        let (sender, mut mailbox) = mpsc::channel(MAILBOX);
+        let task =
+            tokio::spawn(async move { handled(mailbox.recv().await.expect("there is a message")) });
+        sender.send(number).await.expect("it runs");
+        task
+    }
+    async fn ended(once: Self::Once) {
+        once.await.expect("the task does not panic");
+    }
+
+    type Link = mpsc::Sender<ToLink>;
+    async fn link(end: Arc<Countdown>) -> Self::Link {
+        let (sender, mailbox) = mpsc::channel(MAILBOX);
+        tokio::spawn(link(mailbox, end));
+        sender
+    }
+    async fn connect(link: &Self::Link, next: Self::Link) {
+        link.send(ToLink::Next(next)).await.expect("it runs");
+    }
+    async fn pass(link: &Self::Link, hops_left: u64) {
+        link.send(ToLink::Token(hops_left)).await.expect("it runs");
+    }
+    async fn end(link: Self::Link) -> u64 {
+        let (answer, tokens) = oneshot::channel();
+        link.send(ToLink::End(answer)).await.expect("it runs");
+        tokens.await.expect("it answers")
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Every workload checks its own result and panics if it is wrong.
 
+pub mod actors;
 pub mod chain;
 pub mod channels;
 pub mod coroutines;
