@@ -30,6 +30,8 @@ mod smol;
 mod tokio;
 #[cfg(feature = "windlass")]
 mod windlass;
+#[cfg(feature = "windlass")]
+mod windlass_process;
 mod xtra;
 
 pub use channels::{Broadcasts, Locks, Mpsc, Oneshots, Watches};

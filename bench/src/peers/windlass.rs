@@ -12,8 +12,9 @@ use windlass::{JoinHandle, Runtime, coroutine};
 
 use super::channels::wait_then_send;
 use super::{
-    ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, Job, Locks, MPSC, Mpsc, NetPeer, OURS,
-    Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_stackful, run_whole, sockets,
+    ACTORS, ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, Job, Locks, MPSC, Mpsc, NetPeer,
+    OURS, Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_actors, run_stackful,
+    run_whole, sockets, windlass_process,
 };
 use crate::sample::Sample;
 use crate::workload::Workload;
@@ -29,7 +30,8 @@ pub const PEER: Peer = Peer {
         ANNOUNCE,
         CLOSURES,
         STACKFUL,
-        &[Workload::StealAwake],
+        ACTORS,
+        &[Workload::StealAwake, Workload::ProcessYield],
     ],
     run,
 };
@@ -58,6 +60,11 @@ fn run(job: Job) -> Sample {
             );
             steal::tasks::<Windlass>(job.size)
         }
+        Workload::ProcessYield => {
+            Windlass::start(job.workers);
+            windlass_process::yields(job.size)
+        }
+        workload if ACTORS.contains(&workload) => run_actors::<Windlass>(job),
         _ => {
             Windlass::start(job.workers);
             run_stackful::<Windlass>(job).unwrap_or_else(|| run_whole::<Windlass>(job))
@@ -108,10 +115,10 @@ fn batch(sum: &std::sync::atomic::AtomicU64) {
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
-struct Windlass;
+pub(super) struct Windlass;
 
 /// A join handle that takes no panic for an answer.
-struct Join<T>(JoinHandle<T>);
+pub(super) struct Join<T>(JoinHandle<T>);
 
 impl<T> Future for Join<T> {
     type Output = T;

@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll, ready};
+use std::task::{Context as TaskContext, Poll, Waker, ready};
 
 use pin_project_lite::pin_project;
 use windlass_core::queue::Inbox;
@@ -16,7 +16,7 @@ use crate::address::Address;
 use crate::error::Undelivered;
 use crate::exit::{ExitReason, Exited, Fault, MonitorRef, Outcome};
 use crate::host::Host;
-use crate::mail::Reader;
+use crate::mail::{Mail, Reader};
 use crate::message::{Message, Pattern};
 use crate::payload::Payload;
 use crate::pid::Pid;
@@ -28,9 +28,11 @@ pub struct Context<M> {
     core: Arc<Core<M>>,
     reader: Reader<M>,
     /// Topics that somebody has subscribed to; see [`Context::subscribe`].
-    subscriptions: Vec<Option<Pattern>>,
+    subscriptions: Option<Box<Subscriptions>>,
     stopping: bool,
 }
+
+type Subscriptions = Vec<Option<Pattern>>;
 
 /// What an async process is told.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl<M: Send + 'static> Context<M> {
         Context {
             core,
             reader: Reader::new(),
-            subscriptions: Vec::new(),
+            subscriptions: None,
             stopping: false,
         }
     }
@@ -107,48 +109,76 @@ impl<M: Send + 'static> Context<M> {
     }
 
     fn poll_event(&mut self, cx: &mut TaskContext<'_>) -> Poll<Event<M>> {
-        let spent = ready!(spend(cx));
-        let event = if self.core.shell.is_cancelled() && !self.stopping {
-            self.stopping = true;
-            Event::Cancel(self.cancel_reason())
-        } else if let Some(exited) = self.core.shell.take_notice() {
-            Event::Exit(exited)
-        } else {
-            match self.poll_taken(cx, |reader, mail| reader.take(mail)) {
-                Poll::Ready(Some(message)) => Event::Message(message),
-                // Somebody else's task is asking, and the process has ended.
-                Poll::Ready(None) => Event::Cancel(self.cancel_reason()),
-                Poll::Pending => return Poll::Pending,
+        loop {
+            if let Some(message) = ready!(self.poll_message(cx)) {
+                return Poll::Ready(Event::Message(message));
             }
+            match self.other_event() {
+                Some(Ok(exited)) => return Poll::Ready(Event::Exit(*exited)),
+                Some(Err(reason)) => return Poll::Ready(Event::Cancel(reason)),
+                None => {}
+            }
+        }
+    }
+
+    /// A message; none if there is something else, which comes first.
+    #[inline(always)]
+    fn poll_message(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<M>> {
+        let spent = ready!(spend(cx));
+        let shell = &self.core.shell;
+        let message = if shell.has_notices() || shell.is_cancelled() && !self.stopping {
+            None
+        } else {
+            ready!(self.poll_taken(cx, Reader::take))
         };
         spent.made_progress();
-        Poll::Ready(event)
+        Poll::Ready(message)
+    }
+
+    /// What is there instead of a message: the end of another, or the reason to stop. None: a monitor that
+    /// was undone meanwhile.
+    #[cold]
+    fn other_event(&mut self) -> Option<Result<Box<Exited>, Arc<str>>> {
+        let shell = &self.core.shell;
+        // Also where somebody else's task is asking, and the process has ended.
+        if shell.is_cancelled() && !self.stopping || shell.is_complete() {
+            self.stopping = true;
+            return Some(Err(self.cancel_reason()));
+        }
+        shell.take_notice().map(|exited| Ok(Box::new(exited)))
     }
 
     /// Takes something out of the mailbox, or waits for mail. None: the process has ended.
+    #[inline(always)]
     fn poll_taken<T>(
         &mut self,
         cx: &mut TaskContext<'_>,
-        mut take: impl FnMut(&mut Reader<M>, &crate::mail::Mail<M>) -> Option<T>,
+        mut take: impl FnMut(&mut Reader<M>, &Mail<M>) -> Option<T>,
     ) -> Poll<Option<T>> {
-        let (core, reader) = (&self.core, &mut self.reader);
-        if let Some(taken) = take(reader, &core.mail) {
+        if let Some(taken) = take(&mut self.reader, &self.core.mail) {
             return Poll::Ready(Some(taken));
         }
-        reader.give_room(&core.mail);
-        core.shell.set_waits_for_mail(true);
-        let own = core.shell.task();
-        if own.is_some_and(|task| task.is_woken_by(cx.waker())) {
+        if self.waits_with(cx.waker()) {
             return Poll::Pending;
         }
-        // Mail wakes the task of the process; it passes that on to whoever waits in another way. It may
-        // be on another thread, so this looks once more.
-        core.shell.set_foreign(cx.waker());
-        match take(reader, &core.mail) {
+        // Somebody else's task may be on another thread, so this looks once more.
+        match take(&mut self.reader, &self.core.mail) {
             Some(taken) => Poll::Ready(Some(taken)),
-            None if core.shell.is_complete() => Poll::Ready(None),
+            None if self.core.shell.is_complete() => Poll::Ready(None),
             None => Poll::Pending,
         }
+    }
+
+    /// Sees to it that mail wakes whoever waits. False: by way of the process, which passes the wake on.
+    fn waits_with(&mut self, waker: &Waker) -> bool {
+        let shell = &self.core.shell;
+        self.reader.give_room(&self.core.mail);
+        shell.set_waits_for_mail(true);
+        let own = shell.task().is_some_and(|task| task.is_woken_by(waker));
+        if !own {
+            shell.set_foreign(waker);
+        }
+        own
     }
 
     /// Whether the process was told to stop.
@@ -227,18 +257,20 @@ impl Context<Message> {
     /// else gets them. Of several that match a topic the first counts. Everything waits in the one mailbox,
     /// in its order, and counts against its bound.
     pub fn subscribe(&mut self, pattern: Pattern) -> SubscriptionId {
-        let free = self.subscriptions.iter().position(Option::is_none);
-        let place = free.unwrap_or(self.subscriptions.len());
-        if place == self.subscriptions.len() {
-            self.subscriptions.push(None);
+        let there = self.subscriptions.get_or_insert_default();
+        let free = there.iter().position(Option::is_none);
+        let place = free.unwrap_or(there.len());
+        if place == there.len() {
+            there.push(None);
         }
-        self.subscriptions[place] = Some(pattern);
+        there[place] = Some(pattern);
         SubscriptionId(place)
     }
 
     /// Undoes a subscription; its messages are for everybody again.
     pub fn unsubscribe(&mut self, subscription: SubscriptionId) {
-        if let Some(place) = self.subscriptions.get_mut(subscription.0) {
+        let mut there = self.subscriptions.iter_mut().flat_map(|all| all.iter_mut());
+        if let Some(place) = there.nth(subscription.0) {
             *place = None;
         }
     }
@@ -262,14 +294,15 @@ impl Context<Message> {
         if self.is_cancelled() {
             return Poll::Ready(None);
         }
-        let subscriptions = std::mem::take(&mut self.subscriptions);
+        let subscriptions = self.subscriptions.take();
         let of = |message: &Message| {
             let matches = |pattern: &Option<Pattern>| {
                 pattern
                     .as_ref()
                     .is_some_and(|pattern| pattern.matches(message.topic.as_str()))
             };
-            subscriptions.iter().position(matches) == wanted
+            let mut all = subscriptions.iter().flat_map(|all| all.iter());
+            all.position(matches) == wanted
         };
         let next = self.poll_taken(cx, |reader, mail| reader.take_where(mail, of));
         self.subscriptions = subscriptions;
@@ -355,36 +388,44 @@ pub trait Actor: Send + 'static {
 }
 
 /// An actor as an async process.
-pub(crate) async fn run_actor<A: Actor>(
+///
+/// One block that captures both, not an `async fn`: what that takes is kept twice, and there are many actors.
+#[expect(clippy::manual_async_fn, reason = "see above")]
+pub(crate) fn run_actor<A: Actor>(
     mut actor: A,
     mut ctx: Context<A::Message>,
-) -> Result<(), Fault> {
-    let (result, cancelled) = match actor.started(&mut ctx).await {
-        Ok(()) => handle_events(&mut actor, &mut ctx).await,
-        Err(fault) => (Err(fault), None),
-    };
-    actor.stopped(cancelled.as_deref(), &mut ctx).await;
-    match cancelled {
-        Some(reason) if result.is_ok() => Err(Fault::Cancelled(reason)),
-        _ => result,
-    }
-}
-
-async fn handle_events<A: Actor>(
-    actor: &mut A,
-    ctx: &mut Context<A::Message>,
-) -> (Result<(), Fault>, Option<Arc<str>>) {
-    while !ctx.stopping {
-        let handled = match ctx.event().await {
-            Event::Message(message) => actor.handle(message, ctx).await,
-            Event::Exit(exited) => actor.exited(exited, ctx).await,
-            Event::Cancel(reason) => return (Ok(()), Some(reason)),
+) -> impl Future<Output = Result<(), Fault>> + Send {
+    async move {
+        // Why it ends: an error, or that it was told to stop, or neither.
+        let end: Result<Option<Arc<str>>, Fault> = 'life: {
+            if let Err(fault) = actor.started(&mut ctx).await {
+                break 'life Err(fault);
+            }
+            while !ctx.stopping {
+                // Not `event`: that answer is large, and would be kept over the wait.
+                let message = poll_fn(|cx| ctx.poll_message(cx)).await;
+                let handled = match message {
+                    Some(message) => actor.handle(message, &mut ctx).await,
+                    None => match ctx.other_event() {
+                        Some(Ok(exited)) => actor.exited(*exited, &mut ctx).await,
+                        Some(Err(reason)) => break 'life Ok(Some(reason)),
+                        None => Ok(()),
+                    },
+                };
+                if let Err(fault) = handled {
+                    break 'life Err(fault);
+                }
+            }
+            Ok(None)
         };
-        if handled.is_err() {
-            return (handled, None);
+        let cancelled = end.as_ref().ok().and_then(Option::as_deref);
+        actor.stopped(cancelled, &mut ctx).await;
+        match end {
+            Ok(None) => Ok(()),
+            Ok(Some(reason)) => Err(Fault::cancelled(reason)),
+            Err(fault) => Err(fault),
         }
     }
-    (Ok(()), None)
 }
 
 pin_project! {
@@ -395,7 +436,6 @@ pin_project! {
         M: 'static,
     {
         core: Arc<Core<M>>,
-        signals: Inbox<Signal>,
         // None once the process has ended.
         #[pin]
         future: Option<F>,
@@ -417,7 +457,6 @@ impl<M: Send + 'static, F> ActorBody<M, F> {
     pub(crate) fn new(core: Arc<Core<M>>, future: F) -> ActorBody<M, F> {
         ActorBody {
             core,
-            signals: Inbox::new(),
             future: Some(future),
         }
     }
@@ -430,11 +469,13 @@ impl<M: Send + 'static, F> ActorBody<M, F> {
     }
 
     /// Files what the process is told; the error ends it.
-    fn hear(self: Pin<&mut Self>) -> Result<(), ExitReason> {
-        let this = self.project();
-        while let Some(signal) = this.core.shell.next_signal(this.signals)? {
+    fn hear(&self) -> Result<(), ExitReason> {
+        let shell = &self.core.shell;
+        // It is emptied here, every time.
+        let mut signals = Inbox::new();
+        while let Some(signal) = shell.next_signal(&mut signals)? {
             if let Signal::Exit(exited) = signal {
-                this.core.shell.keep_notice(exited);
+                shell.keep_notice(exited);
             }
         }
         Ok(())
@@ -450,7 +491,7 @@ where
     type Output = ();
 
     fn resume(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
-        if let Err(reason) = self.as_mut().hear() {
+        if let Err(reason) = self.hear() {
             self.end(Err(reason));
             return Poll::Ready(());
         }

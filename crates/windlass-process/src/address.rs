@@ -13,6 +13,7 @@ use windlass_runtime::time::timeout;
 
 use crate::error::{AskError, Undelivered, Why};
 use crate::exit::{Exit, ExitReason};
+use crate::host::Host;
 use crate::payload::Payload;
 use crate::pid::Pid;
 use crate::shell::{Core, Resident, Signal};
@@ -33,6 +34,11 @@ impl<M: Send + 'static> Address<M> {
     /// The process.
     pub fn pid(&self) -> Pid {
         self.core.shell.pid
+    }
+
+    /// The host of the process.
+    pub fn host(&self) -> Host {
+        Host(self.core.shell.host.clone())
     }
 
     /// Puts a message into the mailbox now, or hands it back: the mailbox is full, or the process has ended.
@@ -104,16 +110,24 @@ impl<M: Send + 'static> Address<M> {
         deadline: Duration,
         question: impl FnOnce(Reply<R>) -> M,
     ) -> Result<R, AskError> {
-        let (sender, receiver) = oneshot::channel();
+        let (sender, mut receiver) = oneshot::channel();
         let message = question(Reply(sender));
+        let sent = match self.core.post(message) {
+            Ok(()) => None,
+            Err(Undelivered {
+                message,
+                why: Why::Full,
+            }) => Some(message),
+            Err(error) => return Err(undelivered(error)),
+        };
+        if sent.is_none()
+            && let Some(answer) = answer_of_one_turn(&mut receiver).await
+        {
+            return answer;
+        }
         let answer = async {
-            match self.core.post(message) {
-                Ok(()) => {}
-                Err(Undelivered {
-                    message,
-                    why: Why::Full,
-                }) => self.send(message).await.map_err(undelivered)?,
-                Err(error) => return Err(undelivered(error)),
+            if let Some(message) = sent {
+                self.send(message).await.map_err(undelivered)?;
             }
             receiver.await.map_err(|_| AskError::NoAnswer)
         };
@@ -151,6 +165,21 @@ impl<M: Send + 'static> Address<M> {
     pub fn dropped(&self) -> u64 {
         self.core.mail.dropped()
     }
+}
+
+/// The answer, if it comes while everybody else has had a turn: most do, and need no timer.
+async fn answer_of_one_turn<R>(receiver: &mut oneshot::Receiver<R>) -> Option<Result<R, AskError>> {
+    let mut waited = false;
+    poll_fn(|cx| match Pin::new(&mut *receiver).poll(cx) {
+        Poll::Ready(answer) => Poll::Ready(Some(answer.map_err(|_| AskError::NoAnswer))),
+        Poll::Pending if waited => Poll::Ready(None),
+        Poll::Pending => {
+            waited = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 fn undelivered<M>(error: Undelivered<M>) -> AskError {

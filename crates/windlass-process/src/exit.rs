@@ -96,34 +96,37 @@ pub enum Bond {
 pub struct MonitorRef(pub(crate) u64);
 
 /// Why a process gives up: an error of any type becomes one with `?`.
+///
+/// One word large: every handler's result holds one.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// Something went wrong.
-    Error(Payload),
-    /// It was told to stop, and this is its answer.
-    Cancelled(Arc<str>),
-}
+pub struct Fault(Box<ExitReason>);
 
 impl Fault {
     /// Something went wrong.
     pub fn new(value: impl Into<Payload>) -> Fault {
-        Fault::Error(value.into())
+        Fault(Box::new(ExitReason::Error(value.into())))
+    }
+
+    /// It was told to stop, and this is its answer.
+    pub fn cancelled(reason: impl Into<Arc<str>>) -> Fault {
+        Fault(Box::new(ExitReason::Cancelled(reason.into())))
+    }
+
+    /// As the reason of an exit.
+    pub fn reason(&self) -> &ExitReason {
+        &self.0
     }
 }
 
 impl<E: Error> From<E> for Fault {
     fn from(error: E) -> Fault {
-        Fault::Error(error.to_string().into())
+        Fault::new(error.to_string())
     }
 }
 
 impl From<Fault> for ExitReason {
     fn from(fault: Fault) -> ExitReason {
-        match fault {
-            Fault::Error(value) => ExitReason::Error(value),
-            Fault::Cancelled(reason) => ExitReason::Cancelled(reason),
-        }
+        *fault.0
     }
 }
 

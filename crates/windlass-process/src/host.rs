@@ -1,9 +1,10 @@
 //! The host: where processes live, and how they are found.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -57,11 +58,9 @@ pub(crate) struct Shared {
     place: Place,
     incarnation: u64,
     is_default: bool,
-    next: Padded<AtomicU64>,
+    counts: Padded<Counts>,
     monitors: AtomicU64,
     shards: Vec<Padded<Mutex<Residents>>>,
-    /// Processes there are, times two, and CLOSED.
-    live: Padded<AtomicUsize>,
     limit: usize,
     names: Mutex<BTreeMap<Arc<str>, Arc<dyn Resident>>>,
     pub(crate) groups: Groups,
@@ -73,7 +72,38 @@ pub(crate) struct Shared {
     shutdown: Mutex<Shutdown>,
 }
 
-type Residents = HashMap<u64, Arc<dyn Resident>, BuildHasherDefault<Spread>>;
+/// What every spawn changes, on one line.
+struct Counts {
+    /// Processes there are, times two, and CLOSED.
+    live: AtomicUsize,
+    /// The number of the latest PID.
+    latest: AtomicU64,
+}
+
+/// By number, which is not stored a second time: there can be very many.
+type Residents = HashSet<ByNumber, BuildHasherDefault<Spread>>;
+
+struct ByNumber(Arc<dyn Resident>);
+
+impl Borrow<u64> for ByNumber {
+    fn borrow(&self) -> &u64 {
+        self.0.shell().pid.number_ref()
+    }
+}
+
+impl Hash for ByNumber {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Borrow::<u64>::borrow(self).hash(state);
+    }
+}
+
+impl PartialEq for ByNumber {
+    fn eq(&self, other: &ByNumber) -> bool {
+        self.0.shell().pid == other.0.shell().pid
+    }
+}
+
+impl Eq for ByNumber {}
 
 /// Numbers that were counted are spread well enough by one multiplication, and the order of a table does
 /// not depend on chance.
@@ -228,10 +258,12 @@ impl HostBuilder {
             // A simulation has its own dice.
             incarnation: runtime.random(),
             is_default: self.is_default,
-            next: Padded(AtomicU64::new(0)),
+            counts: Padded(Counts {
+                live: AtomicUsize::new(0),
+                latest: AtomicU64::new(0),
+            }),
             monitors: AtomicU64::new(0),
             shards: shards.collect(),
-            live: Padded(AtomicUsize::new(0)),
             limit: self.limit,
             names: Mutex::default(),
             groups: Groups::default(),
@@ -401,7 +433,7 @@ impl Host {
 
     /// How many processes there are.
     pub fn processes(&self) -> usize {
-        self.0.live.load(Ordering::Acquire) / ONE
+        self.0.counts.live.load(Ordering::Acquire) / ONE
     }
 
     /// The processes there are, the oldest first.
@@ -503,7 +535,7 @@ impl Shared {
     // ---- who is there ----
 
     pub(crate) fn reserve(&self) -> Result<(), SpawnError> {
-        let mut live = self.live.load(Ordering::Relaxed);
+        let mut live = self.counts.live.load(Ordering::Relaxed);
         loop {
             if live & CLOSED != 0 {
                 return Err(SpawnError::Stopping);
@@ -512,7 +544,7 @@ impl Shared {
                 return Err(SpawnError::LimitExceeded { limit: self.limit });
             }
             // Relaxed: a count; who is there is found through the shards' locks.
-            match self.live.compare_exchange_weak(
+            match self.counts.live.compare_exchange_weak(
                 live,
                 live + ONE,
                 Ordering::Relaxed,
@@ -527,19 +559,19 @@ impl Shared {
     /// Gives a reservation back: the process is closed.
     pub(crate) fn release(&self) {
         // AcqRel: a shutdown that sees the last one go sees what it has done.
-        self.live.fetch_sub(ONE, Ordering::AcqRel);
+        self.counts.live.fetch_sub(ONE, Ordering::AcqRel);
     }
 
     /// Tells a shutdown that waits.
     pub(crate) fn ended(&self) {
-        if self.live.load(Ordering::Acquire) == CLOSED {
+        if self.counts.live.load(Ordering::Acquire) == CLOSED {
             self.emptied.notify_waiters();
         }
     }
 
     pub(crate) fn new_pid(&self) -> Pid {
         // Relaxed: only its being another one counts.
-        let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.counts.latest.fetch_add(1, Ordering::Relaxed) + 1;
         Pid::new(self.place, self.incarnation, number)
     }
 
@@ -553,11 +585,11 @@ impl Shared {
 
     pub(crate) fn enter_routing(&self, process: Arc<dyn Resident>) {
         let pid = process.shell().pid;
-        self.shard(pid).lock().insert(pid.number(), process);
+        self.shard(pid).lock().insert(ByNumber(process));
     }
 
     pub(crate) fn leave_routing(&self, pid: Pid) {
-        let process = self.shard(pid).lock().remove(&pid.number());
+        let process = self.shard(pid).lock().take(pid.number_ref());
         drop(process);
     }
 
@@ -569,14 +601,15 @@ impl Shared {
         if !self.is_own(pid) {
             return None;
         }
-        self.shard(pid).lock().get(&pid.number()).cloned()
+        let shard = self.shard(pid).lock();
+        shard.get(pid.number_ref()).map(|there| there.0.clone())
     }
 
     /// Everybody, the oldest first.
     fn all(&self) -> Vec<Arc<dyn Resident>> {
         let mut all = Vec::new();
         for shard in &self.shards {
-            all.extend(shard.lock().values().cloned());
+            all.extend(shard.lock().iter().map(|there| there.0.clone()));
         }
         all.sort_unstable_by_key(|process| process.shell().pid);
         all
@@ -842,7 +875,7 @@ impl Shared {
     async fn stop_first(&self, timeout: Duration) -> Vec<Stuck> {
         let deadline = Instant::now() + timeout;
         // AcqRel: who reserved before is in a shard, or about to be, and is found below at the latest.
-        self.live.fetch_or(CLOSED, Ordering::AcqRel);
+        self.counts.live.fetch_or(CLOSED, Ordering::AcqRel);
         let reason: Arc<str> = "shutdown".into();
         for process in self.all() {
             // The others are stopped by their supervisors, each in its turn.
@@ -883,7 +916,7 @@ impl Shared {
     async fn empty(&self) {
         loop {
             let emptied = self.emptied.notified();
-            if self.live.load(Ordering::Acquire) / ONE == 0 {
+            if self.counts.live.load(Ordering::Acquire) / ONE == 0 {
                 return;
             }
             emptied.await;
@@ -901,7 +934,7 @@ impl FrontEnd for Shared {
 
     fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let all = self.all();
-        let live = self.live.load(Ordering::Relaxed) / ONE;
+        let live = self.counts.live.load(Ordering::Relaxed) / ONE;
         writeln!(out, "processes of host {}: {live}", self.new_name())?;
         for process in all.iter().take(IN_DUMP) {
             let info = info(&**process);

@@ -10,7 +10,7 @@ use std::fmt;
 
 use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
 use windlass_core::sync::Mutex;
-use windlass_core::sync::atomic::{AtomicU64, Ordering};
+use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_runtime::sync::{Semaphore, TryAcquireError};
 
 use crate::error::Why;
@@ -47,14 +47,14 @@ impl MailboxPolicy {
     }
 }
 
-/// More than any memory holds.
-const MOST: usize = 1 << 40;
+/// More than anybody reads.
+const MOST: usize = u32::MAX as usize;
 /// Permits that the reader keeps at most before it gives them back.
-const LARGEST_BATCH: usize = 32;
+const LARGEST_BATCH: u32 = 32;
 
 pub(crate) struct Mail<M> {
     kind: Kind<M>,
-    dropped: AtomicU64,
+    dropped: AtomicU32,
 }
 
 enum Kind<M> {
@@ -62,12 +62,13 @@ enum Kind<M> {
         letters: Mailbox<M>,
         room: Option<Room>,
     },
-    Ring(Mutex<Ring<M>>),
+    /// Boxed: few are like this, and all are as large as the largest kind.
+    Ring(Box<Mutex<Ring<M>>>),
 }
 
 struct Room {
     free: Semaphore,
-    capacity: usize,
+    capacity: u32,
     drops_newest: bool,
 }
 
@@ -100,7 +101,8 @@ impl<M> Mail<M> {
     pub(crate) fn new(policy: MailboxPolicy) -> Mail<M> {
         let room = |capacity, drops_newest| Room {
             free: Semaphore::new(capacity),
-            capacity,
+            // At most MOST: whoever makes a mailbox asks `is_possible` first.
+            capacity: u32::try_from(capacity).unwrap_or(u32::MAX),
             drops_newest,
         };
         let room = match policy {
@@ -111,8 +113,8 @@ impl<M> Mail<M> {
                     closed: false,
                 };
                 return Mail {
-                    kind: Kind::Ring(Mutex::new(ring)),
-                    dropped: AtomicU64::new(0),
+                    kind: Kind::Ring(Box::new(Mutex::new(ring))),
+                    dropped: AtomicU32::new(0),
                 };
             }
             MailboxPolicy::Unbounded => None,
@@ -124,12 +126,14 @@ impl<M> Mail<M> {
                 letters: Mailbox::new(),
                 room,
             },
-            dropped: AtomicU64::new(0),
+            dropped: AtomicU32::new(0),
         }
     }
 
     /// Puts a message in, if the policy lets it in now.
-    #[inline]
+    ///
+    /// Inlined all the way: the answer holds a message, and is not to be built where it is not needed.
+    #[inline(always)]
     pub(crate) fn try_post(&self, message: M) -> Result<Posted, (M, Why)> {
         let (letters, room) = match &self.kind {
             Kind::Queue { letters, room } => (letters, room),
@@ -138,15 +142,22 @@ impl<M> Mail<M> {
         if let Some(room) = room {
             match room.free.try_acquire() {
                 Ok(permit) => permit.forget(),
-                Err(TryAcquireError::Closed) => return Err((message, Why::NoProcess)),
-                Err(_) if room.drops_newest => {
-                    self.count_dropped();
-                    return Ok(Posted::Dropped);
-                }
-                Err(_) => return Err((message, Why::Full)),
+                Err(why) => return self.refuse(room, message, why),
             }
         }
         push(letters, message)
+    }
+
+    #[cold]
+    fn refuse(&self, room: &Room, message: M, why: TryAcquireError) -> Result<Posted, (M, Why)> {
+        match why {
+            TryAcquireError::Closed => Err((message, Why::NoProcess)),
+            TryAcquireError::NoPermits if room.drops_newest => {
+                self.count_dropped();
+                Ok(Posted::Dropped)
+            }
+            TryAcquireError::NoPermits => Err((message, Why::Full)),
+        }
     }
 
     /// Puts a message in for which there is room: a permit that `room` gave.
@@ -165,6 +176,7 @@ impl<M> Mail<M> {
         }
     }
 
+    #[cold]
     fn post_to_ring(&self, ring: &Mutex<Ring<M>>, message: M) -> Result<Posted, (M, Why)> {
         let mut ring = ring.lock();
         if ring.closed {
@@ -191,7 +203,7 @@ impl<M> Mail<M> {
 
     /// Messages that the policy has dropped.
     pub(crate) fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        u64::from(self.dropped.load(Ordering::Relaxed))
     }
 
     /// Messages that are not read yet; none: nobody counts them.
@@ -199,7 +211,7 @@ impl<M> Mail<M> {
         match &self.kind {
             Kind::Queue { room, .. } => room
                 .as_ref()
-                .map(|room| room.capacity.saturating_sub(room.free.available_permits())),
+                .map(|room| (room.capacity as usize).saturating_sub(room.free.available_permits())),
             Kind::Ring(ring) => Some(ring.lock().messages.len()),
         }
     }
@@ -223,6 +235,7 @@ impl<M> Mail<M> {
     }
 }
 
+#[inline(always)]
 fn push<M>(letters: &Mailbox<M>, message: M) -> Result<Posted, (M, Why)> {
     match letters.push(Letter::new(message)) {
         Ok(pushed) => Ok(pushed.into()),
@@ -234,7 +247,7 @@ fn push<M>(letters: &Mailbox<M>, message: M) -> Result<Posted, (M, Why)> {
 pub(crate) struct Reader<M> {
     inbox: Inbox<M>,
     /// Permits to give back.
-    taken: usize,
+    taken: u32,
 }
 
 impl<M> Reader<M> {
@@ -280,6 +293,7 @@ impl<M> Reader<M> {
         Some(message)
     }
 
+    #[inline]
     fn took_one(&mut self, mail: &Mail<M>) {
         let Kind::Queue {
             room: Some(room), ..
@@ -300,7 +314,7 @@ impl<M> Reader<M> {
         if self.taken > 0
             && let Some(room) = mail.room()
         {
-            room.add_permits(std::mem::take(&mut self.taken));
+            room.add_permits(std::mem::take(&mut self.taken) as usize);
         }
     }
 

@@ -132,6 +132,10 @@ impl Pid {
         self.number
     }
 
+    pub(crate) fn number_ref(&self) -> &u64 {
+        &self.number
+    }
+
     /// The name of its node; none on a host that has none.
     pub fn node(self) -> Option<Arc<str>> {
         self.place.names().0

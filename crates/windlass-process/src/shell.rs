@@ -62,6 +62,10 @@ const BLOCKED: u32 = 1 << 5;
 /// A supervisor ends it.
 const SUPERVISED: u32 = 1 << 6;
 const COMPLETE: u32 = 1 << 7;
+/// Ends of others wait to be looked at.
+const NOTICES: u32 = 1 << 8;
+/// It is on its way out.
+const LEAVING: u32 = 1 << 9;
 
 /// A process of any type, as others see it.
 pub(crate) trait Resident: Any + Send + Sync {
@@ -91,16 +95,48 @@ pub(crate) struct Shell {
     bonds: Mutex<Bonds>,
 }
 
-/// What ties a process to others. Closes once.
+/// What ties a process to others. Closes once. Most processes have no ties, and somebody waits for them.
 enum Bonds {
-    Open(Option<Box<Ties>>),
-    Over(Box<Exit>),
+    Bare,
+    OneWaits(Box<Waiter>),
+    Tied(Box<Ties>),
+    /// None: it was done, and ended with nothing in particular.
+    Over(Option<Box<Exit>>),
+}
+
+struct Waiter {
+    key: u64,
+    waker: Waker,
+}
+
+impl Bonds {
+    /// None: it is over.
+    fn ties(&mut self) -> Option<&mut Ties> {
+        if let Bonds::Bare | Bonds::OneWaits(_) = self {
+            let waiters = match std::mem::replace(self, Bonds::Bare) {
+                Bonds::OneWaits(waiter) => vec![*waiter],
+                _ => Vec::new(),
+            };
+            *self = Bonds::Tied(Box::new(Ties {
+                // The lone one has the first key.
+                next_key: 1,
+                waiters,
+                ..Ties::default()
+            }));
+        }
+        self.ties_if_any()
+    }
+
+    fn ties_if_any(&mut self) -> Option<&mut Ties> {
+        match self {
+            Bonds::Tied(ties) => Some(ties),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Default)]
 struct Ties {
-    /// It is on its way out: it gets no names, groups and contexts any more.
-    leaving: bool,
     links: BTreeMap<Pid, Link>,
     /// Those who are told of its end.
     monitors: BTreeMap<u64, Observer>,
@@ -115,7 +151,7 @@ struct Ties {
     notices: VecDeque<Exited>,
     cancel_reason: Option<Arc<str>>,
     foreign: Option<Waker>,
-    waiters: BTreeMap<u64, Waker>,
+    waiters: Vec<Waiter>,
     next_key: u64,
 }
 
@@ -145,14 +181,14 @@ impl<M: Send + 'static> Core<M> {
                 task: OnceLock::new(),
                 flags: AtomicU32::new(0),
                 waits_for_mail: AtomicBool::new(false),
-                bonds: Mutex::new(Bonds::Open(None)),
+                bonds: Mutex::new(Bonds::Bare),
             },
             mail,
         }
     }
 
     /// Puts a message in if the policy lets it in now, and wakes the process.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post(&self, message: M) -> Result<(), Undelivered<M>> {
         self.after(self.mail.try_post(message))
     }
@@ -162,7 +198,7 @@ impl<M: Send + 'static> Core<M> {
         self.after(self.mail.post_with_permit(message))
     }
 
-    #[inline]
+    #[inline(always)]
     fn after(&self, posted: Result<Posted, (M, Why)>) -> Result<(), Undelivered<M>> {
         match posted {
             Ok(Posted::First) => {
@@ -431,14 +467,30 @@ impl Shell {
 
     /// Keeps an exit until the process asks for it.
     pub(crate) fn keep_notice(&self, exited: Exited) {
-        self.with_ties(|ties| ties.notices.push_back(exited));
+        self.with_ties(|ties| {
+            ties.notices.push_back(exited);
+            // Relaxed, under the lock: for the runner's own task.
+            self.flags.fetch_or(NOTICES, Ordering::Relaxed);
+        });
+    }
+
+    #[inline]
+    pub(crate) fn has_notices(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & NOTICES != 0
     }
 
     pub(crate) fn take_notice(&self) -> Option<Exited> {
-        match &mut *self.bonds.lock() {
-            Bonds::Open(Some(ties)) => ties.notices.pop_front(),
-            _ => None,
+        let mut bonds = self.bonds.lock();
+        let notices = bonds.ties_if_any().map(|ties| &mut ties.notices);
+        let (notice, is_last) = notices.map_or((None, true), |notices| {
+            let notice = notices.pop_front();
+            (notice, notices.is_empty())
+        });
+        if is_last {
+            // Under the lock: one that is added meanwhile sets it again.
+            self.flags.fetch_and(!NOTICES, Ordering::Relaxed);
         }
+        notice
     }
 
     /// Whoever waits for mail wants to be woken by this, because the task's own turn does not reach it.
@@ -454,10 +506,11 @@ impl Shell {
     fn wake_foreign(&self) {
         // Before the waker is taken: one that is set meanwhile sets the flag again.
         self.flags.fetch_and(!FOREIGN, Ordering::AcqRel);
-        let waker = match &mut *self.bonds.lock() {
-            Bonds::Open(Some(ties)) => ties.foreign.take(),
-            _ => None,
-        };
+        let waker = self
+            .bonds
+            .lock()
+            .ties_if_any()
+            .and_then(|ties| ties.foreign.take());
         if let Some(waker) = waker {
             contain(|| waker.wake());
         }
@@ -467,34 +520,73 @@ impl Shell {
 
     /// None: it has ended.
     fn with_ties<R>(&self, f: impl FnOnce(&mut Ties) -> R) -> Option<R> {
-        match &mut *self.bonds.lock() {
-            Bonds::Open(ties) => Some(f(ties.get_or_insert_default())),
-            Bonds::Over(_) => None,
-        }
+        self.bonds.lock().ties().map(f)
     }
 
     /// Waits for the end: the exit, or the key under which the waker is kept.
     pub(crate) fn wait_for_exit(&self, key: Option<u64>, waker: &Waker) -> Result<Exit, u64> {
         let mut bonds = self.bonds.lock();
-        match &mut *bonds {
-            Bonds::Over(exit) => Ok((**exit).clone()),
-            Bonds::Open(ties) => {
-                let ties = ties.get_or_insert_default();
-                let key = key.unwrap_or_else(|| ties.new_key());
-                let old = ties.waiters.insert(key, waker.clone());
-                drop(bonds);
-                drop(old);
-                Err(key)
+        let (key, old) = match &mut *bonds {
+            Bonds::Over(exit) => return Ok(self.exit_of(exit.as_deref())),
+            Bonds::Bare => {
+                let waiter = Waiter {
+                    key: 1,
+                    waker: waker.clone(),
+                };
+                *bonds = Bonds::OneWaits(Box::new(waiter));
+                (1, None)
             }
-        }
+            Bonds::OneWaits(waiter) if key == Some(waiter.key) => {
+                let old = std::mem::replace(&mut waiter.waker, waker.clone());
+                (waiter.key, Some(old))
+            }
+            bonds => {
+                let Some(ties) = bonds.ties() else {
+                    return Ok(self.exit_of(None));
+                };
+                let key = key.unwrap_or_else(|| ties.new_key());
+                let there = ties.waiters.iter_mut().find(|waiter| waiter.key == key);
+                let waker = waker.clone();
+                match there {
+                    Some(there) => (key, Some(std::mem::replace(&mut there.waker, waker))),
+                    None => {
+                        ties.waiters.push(Waiter { key, waker });
+                        (key, None)
+                    }
+                }
+            }
+        };
+        drop(bonds);
+        // A waker's drop may run anything.
+        drop(old);
+        Err(key)
+    }
+
+    fn exit_of(&self, exit: Option<&Exit>) -> Exit {
+        exit.cloned().unwrap_or(Exit {
+            pid: self.pid,
+            reason: ExitReason::Normal,
+            value: Payload::Nil,
+        })
     }
 
     pub(crate) fn stop_waiting(&self, key: u64) {
-        let waker = match &mut *self.bonds.lock() {
-            Bonds::Open(Some(ties)) => ties.waiters.remove(&key),
+        let mut bonds = self.bonds.lock();
+        let waiter = match &mut *bonds {
+            Bonds::OneWaits(waiter) if waiter.key == key => {
+                match std::mem::replace(&mut *bonds, Bonds::Bare) {
+                    Bonds::OneWaits(waiter) => Some(*waiter),
+                    _ => None,
+                }
+            }
+            Bonds::Tied(ties) => {
+                let place = ties.waiters.iter().position(|waiter| waiter.key == key);
+                place.map(|place| ties.waiters.swap_remove(place))
+            }
             _ => None,
         };
-        drop(waker);
+        drop(bonds);
+        drop(waiter);
     }
 
     /// Notes a name or group, unless the process is on its way out.
@@ -508,10 +600,11 @@ impl Shell {
 
     fn note(&self, note: impl FnOnce(&mut Ties)) -> bool {
         let noted = self.with_ties(|ties| {
-            if !ties.leaving {
+            let stays = !self.is_leaving();
+            if stays {
                 note(ties);
             }
-            !ties.leaving
+            stays
         });
         noted == Some(true)
     }
@@ -525,17 +618,17 @@ impl Shell {
     }
 
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
-        match &*self.bonds.lock() {
-            Bonds::Open(Some(ties)) => ties.names.clone(),
-            _ => Vec::new(),
-        }
+        let mut bonds = self.bonds.lock();
+        bonds
+            .ties_if_any()
+            .map_or(Vec::new(), |ties| ties.names.clone())
     }
 
     /// What ends with the process, or with its code when that is upgraded.
     pub(crate) fn context(&self) -> CancellationToken {
         let context = self.with_ties(|ties| {
             let context = ties.context.get_or_insert_default().clone();
-            if ties.leaving {
+            if self.is_leaving() {
                 context.cancel();
             }
             context
@@ -549,17 +642,41 @@ impl Shell {
 
     /// The code is another one from now on.
     pub(crate) fn end_context(&self) {
-        let ended = self.with_ties(|ties| (ties.context.take(), std::mem::take(&mut ties.timers)));
+        let ended = self
+            .bonds
+            .lock()
+            .ties_if_any()
+            .map(|ties| (ties.context.take(), std::mem::take(&mut ties.timers)));
         if let Some((context, timers)) = ended {
             context.iter().for_each(CancellationToken::cancel);
             timers.into_values().for_each(|timer| timer.abort());
         }
     }
 
+    /// The process is on its way out: it gets no names, groups and contexts any more.
+    fn leave(&self) {
+        self.flags.fetch_or(LEAVING, Ordering::AcqRel);
+        self.end_context();
+    }
+
+    fn names_and_groups(&self) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let mut bonds = self.bonds.lock();
+        let take = |ties: &mut Ties| {
+            let (names, groups) = (&mut ties.names, &mut ties.groups);
+            (std::mem::take(names), std::mem::take(groups))
+        };
+        bonds.ties_if_any().map(take).unwrap_or_default()
+    }
+
+    /// Asked under the lock of the bonds. The flag is set before that lock is taken to empty what is there.
+    fn is_leaving(&self) -> bool {
+        self.flags.load(Ordering::Acquire) & LEAVING != 0
+    }
+
     pub(crate) fn add_timer(&self, task: AbortHandle) -> u64 {
         let added = self.with_ties(|ties| {
             let key = ties.new_key();
-            if ties.leaving {
+            if self.is_leaving() {
                 return Err(key);
             }
             ties.timers.retain(|_, timer| !timer.is_finished());
@@ -594,10 +711,11 @@ impl Shell {
     }
 
     pub(crate) fn remove_link(&self, to: Pid) -> bool {
-        let link = match &mut *self.bonds.lock() {
-            Bonds::Open(Some(ties)) => ties.links.remove(&to),
-            _ => None,
-        };
+        let link = self
+            .bonds
+            .lock()
+            .ties_if_any()
+            .and_then(|ties| ties.links.remove(&to));
         link.is_some()
     }
 
@@ -617,10 +735,11 @@ impl Shell {
     }
 
     pub(crate) fn remove_observer(&self, id: MonitorRef) {
-        let observer = match &mut *self.bonds.lock() {
-            Bonds::Open(Some(ties)) => ties.monitors.remove(&id.0),
-            _ => None,
-        };
+        let observer = self
+            .bonds
+            .lock()
+            .ties_if_any()
+            .and_then(|ties| ties.monitors.remove(&id.0));
         drop(observer);
     }
 
@@ -679,7 +798,7 @@ pub(crate) fn link_here(one: &Arc<dyn Resident>, other: &Arc<dyn Resident>) -> b
     // The lower PID first: two that link each other at the same time do not wait for each other.
     let mut first = low.shell().bonds.lock();
     let mut second = high.shell().bonds.lock();
-    let (Bonds::Open(first), Bonds::Open(second)) = (&mut *first, &mut *second) else {
+    let (Some(first), Some(second)) = (first.ties(), second.ties()) else {
         return false;
     };
     for (ties, peer) in [(first, high), (second, low)] {
@@ -687,7 +806,6 @@ pub(crate) fn link_here(one: &Arc<dyn Resident>, other: &Arc<dyn Resident>) -> b
             peer: Peer::Here(peer.clone()),
             letter: Letter::new(Signal::Blank),
         };
-        let ties = ties.get_or_insert_default();
         ties.links.entry(peer.shell().pid).or_insert_with(link);
     }
     true
@@ -705,8 +823,7 @@ pub(crate) fn conclude<M: Send + 'static>(
     host.leave_routing(shell.pid);
     let unread = core.mail.close();
     let unheard = shell.signals.close();
-    shell.with_ties(|ties| ties.leaving = true);
-    shell.end_context();
+    shell.leave();
     let closed = catch_unwind(AssertUnwindSafe(close));
     let (reason, value) = match (closed, result) {
         (Err(panic), _) => {
@@ -721,14 +838,7 @@ pub(crate) fn conclude<M: Send + 'static>(
     contain(|| drop(reader.take()));
     contain(|| drop(unread));
     contain(|| drop(unheard));
-    let (names, groups) = shell
-        .with_ties(|ties| {
-            (
-                std::mem::take(&mut ties.names),
-                std::mem::take(&mut ties.groups),
-            )
-        })
-        .unwrap_or_default();
+    let (names, groups) = shell.names_and_groups();
     host.release_names(shell.pid, &names);
     host.leave_groups(shell.pid, &groups);
     host.release();
@@ -738,24 +848,28 @@ pub(crate) fn conclude<M: Send + 'static>(
 
 /// Tells everybody who is tied to a process that it is over; true if nobody had done so.
 pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> bool {
-    let exit = Box::new(Exit {
-        pid: shell.pid,
-        reason,
-        value,
-    });
+    let over = match (&reason, &value) {
+        (ExitReason::Normal, Payload::Nil) => None,
+        _ => Some(Box::new(Exit {
+            pid: shell.pid,
+            reason: reason.clone(),
+            value,
+        })),
+    };
     let mut bonds = shell.bonds.lock();
     if let Bonds::Over(_) = &*bonds {
         return false;
     }
-    let reason = exit.reason.clone();
-    let ties = match std::mem::replace(&mut *bonds, Bonds::Over(exit)) {
-        Bonds::Open(ties) => ties,
-        Bonds::Over(_) => None,
-    };
+    let ties = std::mem::replace(&mut *bonds, Bonds::Over(over));
     drop(bonds);
     shell.flags.fetch_or(COMPLETE | CANCELLED, Ordering::AcqRel);
-    let Some(ties) = ties else {
-        return true;
+    let ties = match ties {
+        Bonds::Tied(ties) => *ties,
+        Bonds::OneWaits(waiter) => {
+            contain(|| waiter.waker.wake());
+            return true;
+        }
+        Bonds::Bare | Bonds::Over(_) => return true,
     };
     let Ties {
         links,
@@ -764,7 +878,7 @@ pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> boo
         waiters,
         foreign,
         ..
-    } = *ties;
+    } = ties;
     let exited = |by| Exited {
         pid: shell.pid,
         reason: reason.clone(),
@@ -783,7 +897,8 @@ pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> boo
     for (id, target) in watching {
         shell.host.end_monitor(target, MonitorRef(id));
     }
-    for waker in waiters.into_values().chain(foreign) {
+    let waiters = waiters.into_iter().map(|waiter| waiter.waker);
+    for waker in waiters.chain(foreign) {
         contain(|| waker.wake());
     }
     true

@@ -218,7 +218,6 @@ impl Spawn {
         drop(host.runtime.spawn_known(body, self.options, know));
         Ok(ProcessHandle {
             address: Address::new(core),
-            host: self.host,
             monitor,
         })
     }
@@ -238,7 +237,6 @@ impl fmt::Debug for Spawn {
 /// A process that was started: its address, and the way to wait for it. Dropping it changes nothing.
 pub struct ProcessHandle<M> {
     address: Address<M>,
-    host: Host,
     monitor: Option<MonitorRef>,
 }
 
@@ -249,8 +247,8 @@ impl<M: Send + 'static> ProcessHandle<M> {
     }
 
     /// Its host.
-    pub fn host(&self) -> &Host {
-        &self.host
+    pub fn host(&self) -> Host {
+        self.address.host()
     }
 
     /// Waits for its end.
@@ -260,7 +258,7 @@ impl<M: Send + 'static> ProcessHandle<M> {
 
     /// Tells it to stop, and ends it if it has not after a while.
     pub fn cancel_then_kill(&self, reason: impl Into<Arc<str>>, after: Duration) {
-        self.host.cancel_then_kill(self.pid(), reason, after);
+        self.host().cancel_then_kill(self.pid(), reason, after);
     }
 
     /// The monitor that it was started with.

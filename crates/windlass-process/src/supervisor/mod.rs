@@ -208,7 +208,7 @@ impl SupervisorHandle {
     /// Everything below it, as plain data; `to_string` draws it.
     pub async fn tree(&self) -> Result<Tree, SupervisorError> {
         let address = self.process.address();
-        tree_of(self.process.host(), &address)
+        tree_of(&self.process.host(), &address)
             .await
             .map_err(SupervisorError::Ask)
     }

@@ -90,7 +90,7 @@ impl Running {
                 },
             };
             match event {
-                Event::Cancel(reason) => return Err(Fault::Cancelled(reason)),
+                Event::Cancel(reason) => return Err(Fault::cancelled(reason)),
                 Event::Exit(exited) => self.ended(exited).await?,
                 Event::Message(order) => self.obey(order).await,
             }
