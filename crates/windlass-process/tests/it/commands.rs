@@ -173,6 +173,7 @@ fn timers_and_tickers_send_messages_until_they_are_stopped() {
         // Stopped, they are silent.
         let log = Log::default();
         let record = log.clone();
+        let mut ticker = 0;
         let process = host
             .step(Machine::new(move |_, events, out| {
                 match events.next() {
@@ -187,11 +188,11 @@ fn timers_and_tickers_send_messages_until_they_are_stopped() {
                         tag: 1,
                         result: Ok(number),
                     }) => {
-                        let number = number.as_int().expect("a number") as u64;
+                        ticker = number.as_int().expect("a number") as u64;
                         out.request(2, Sleep(Duration::from_millis(12)));
-                        out.request(number + 10, StopTimer(99));
+                        out.request(4, StopTimer(ticker + 99));
                     }
-                    Some(Event::YieldComplete { tag: 2, .. }) => out.request(3, StopTimer(1)),
+                    Some(Event::YieldComplete { tag: 2, .. }) => out.request(3, StopTimer(ticker)),
                     Some(event) => record.add(name_of(&event)),
                 }
                 Ok(Status::Idle)
@@ -200,7 +201,7 @@ fn timers_and_tickers_send_messages_until_they_are_stopped() {
         time::sleep(Duration::from_millis(50)).await;
         process.kill();
         let expected = [
-            "complete 11 Ok(false)",
+            "complete 4 Ok(false)",
             "message t 1",
             "message t 2",
             "complete 3 Ok(true)",
