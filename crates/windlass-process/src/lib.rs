@@ -43,6 +43,7 @@
 
 mod actor;
 mod address;
+mod bonds;
 pub mod command;
 mod error;
 mod exit;

@@ -12,11 +12,9 @@
 //!
 //! # The end
 //! [`conclude`] is the one way out, in the order of the contract: out of routing, context cancelled,
-//! `close`, names and groups released, the reservation given back, monitors, links. The bonds close once,
-//! by becoming `Over`: whoever comes later finds the exit there.
+//! `close`, names and groups released, the reservation given back, monitors, links (`bonds.rs`).
 
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -25,17 +23,16 @@ use std::task::Waker;
 use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use windlass_core::task::{AbortHandle, TaskRef, contain};
-use windlass_runtime::CancellationToken;
+use windlass_core::task::{TaskRef, contain};
 
+use crate::bonds::{Bonds, announce};
 use crate::error::{Undelivered, Why};
-use crate::exit::{Bond, Exit, ExitReason, Exited, MonitorRef};
+use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::host::Shared;
 use crate::mail::{Mail, Posted, Reader};
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::pid::Pid;
-use crate::relay::RemoteSignal;
 
 /// What the runner of a process is told, apart from messages.
 pub(crate) enum Signal {
@@ -53,7 +50,7 @@ pub(crate) enum Signal {
 
 const KILLED: u32 = 1 << 0;
 const RUNNING: u32 = 1 << 1;
-const CANCELLED: u32 = 1 << 2;
+pub(crate) const CANCELLED: u32 = 1 << 2;
 const TRAPS: u32 = 1 << 3;
 /// Somebody waits for mail with a waker of another task.
 const FOREIGN: u32 = 1 << 4;
@@ -61,11 +58,11 @@ const FOREIGN: u32 = 1 << 4;
 const BLOCKED: u32 = 1 << 5;
 /// A supervisor ends it.
 const SUPERVISED: u32 = 1 << 6;
-const COMPLETE: u32 = 1 << 7;
+pub(crate) const COMPLETE: u32 = 1 << 7;
 /// Ends of others wait to be looked at.
 const NOTICES: u32 = 1 << 8;
 /// It is on its way out.
-const LEAVING: u32 = 1 << 9;
+pub(crate) const LEAVING: u32 = 1 << 9;
 
 /// A process of any type, as others see it.
 pub(crate) trait Resident: Any + Send + Sync {
@@ -89,86 +86,10 @@ pub(crate) struct Shell {
     signals: Mailbox<Signal>,
     /// Set before the task can run.
     task: OnceLock<TaskRef>,
-    flags: AtomicU32,
+    pub(crate) flags: AtomicU32,
     /// What an async process waits for, as its last poll left it.
     waits_for_mail: AtomicBool,
-    bonds: Mutex<Bonds>,
-}
-
-/// What ties a process to others. Closes once. Most processes have no ties, and somebody waits for them.
-enum Bonds {
-    Bare,
-    OneWaits(Box<Waiter>),
-    Tied(Box<Ties>),
-    /// None: it was done, and ended with nothing in particular.
-    Over(Option<Box<Exit>>),
-}
-
-struct Waiter {
-    key: u64,
-    waker: Waker,
-}
-
-impl Bonds {
-    /// None: it is over.
-    fn ties(&mut self) -> Option<&mut Ties> {
-        if let Bonds::Bare | Bonds::OneWaits(_) = self {
-            let waiters = match std::mem::replace(self, Bonds::Bare) {
-                Bonds::OneWaits(waiter) => vec![*waiter],
-                _ => Vec::new(),
-            };
-            *self = Bonds::Tied(Box::new(Ties {
-                // The lone one has the first key.
-                next_key: 1,
-                waiters,
-                ..Ties::default()
-            }));
-        }
-        self.ties_if_any()
-    }
-
-    fn ties_if_any(&mut self) -> Option<&mut Ties> {
-        match self {
-            Bonds::Tied(ties) => Some(ties),
-            _ => None,
-        }
-    }
-}
-
-#[derive(Default)]
-struct Ties {
-    links: BTreeMap<Pid, Link>,
-    /// Those who are told of its end.
-    monitors: BTreeMap<u64, Observer>,
-    /// Those whose end it wants to be told of.
-    watching: BTreeMap<u64, Pid>,
-    names: Vec<Arc<str>>,
-    groups: Vec<Arc<str>>,
-    /// Cancelled with the process, and with its code when that is upgraded.
-    context: Option<CancellationToken>,
-    timers: BTreeMap<u64, AbortHandle>,
-    /// Ends of others that an async process has not looked at.
-    notices: VecDeque<Exited>,
-    cancel_reason: Option<Arc<str>>,
-    foreign: Option<Waker>,
-    waiters: Vec<Waiter>,
-    next_key: u64,
-}
-
-/// The other end of a link, and the letter that tells it of this one's end.
-struct Link {
-    peer: Peer,
-    letter: Letter<Signal>,
-}
-
-pub(crate) enum Peer {
-    Here(Arc<dyn Resident>),
-    Elsewhere(Pid),
-}
-
-struct Observer {
-    peer: Peer,
-    letter: Letter<Signal>,
+    pub(crate) bonds: Mutex<Bonds>,
 }
 
 impl<M: Send + 'static> Core<M> {
@@ -317,7 +238,7 @@ impl Shell {
         self.signal_by(Letter::new(signal));
     }
 
-    fn signal_by(&self, letter: Letter<Signal>) {
+    pub(crate) fn signal_by(&self, letter: Letter<Signal>) {
         match self.signals.push(letter) {
             Ok(Pushed::First) => self.wake(),
             Ok(Pushed::Behind) => {}
@@ -515,300 +436,6 @@ impl Shell {
             contain(|| waker.wake());
         }
     }
-
-    // ---- bonds ----
-
-    /// None: it has ended.
-    fn with_ties<R>(&self, f: impl FnOnce(&mut Ties) -> R) -> Option<R> {
-        self.bonds.lock().ties().map(f)
-    }
-
-    /// Waits for the end: the exit, or the key under which the waker is kept.
-    pub(crate) fn wait_for_exit(&self, key: Option<u64>, waker: &Waker) -> Result<Exit, u64> {
-        let mut bonds = self.bonds.lock();
-        let (key, old) = match &mut *bonds {
-            Bonds::Over(exit) => return Ok(self.exit_of(exit.as_deref())),
-            Bonds::Bare => {
-                let waiter = Waiter {
-                    key: 1,
-                    waker: waker.clone(),
-                };
-                *bonds = Bonds::OneWaits(Box::new(waiter));
-                (1, None)
-            }
-            Bonds::OneWaits(waiter) if key == Some(waiter.key) => {
-                let old = std::mem::replace(&mut waiter.waker, waker.clone());
-                (waiter.key, Some(old))
-            }
-            bonds => {
-                let Some(ties) = bonds.ties() else {
-                    return Ok(self.exit_of(None));
-                };
-                let key = key.unwrap_or_else(|| ties.new_key());
-                let there = ties.waiters.iter_mut().find(|waiter| waiter.key == key);
-                let waker = waker.clone();
-                match there {
-                    Some(there) => (key, Some(std::mem::replace(&mut there.waker, waker))),
-                    None => {
-                        ties.waiters.push(Waiter { key, waker });
-                        (key, None)
-                    }
-                }
-            }
-        };
-        drop(bonds);
-        // A waker's drop may run anything.
-        drop(old);
-        Err(key)
-    }
-
-    fn exit_of(&self, exit: Option<&Exit>) -> Exit {
-        exit.cloned().unwrap_or(Exit {
-            pid: self.pid,
-            reason: ExitReason::Normal,
-            value: Payload::Nil,
-        })
-    }
-
-    pub(crate) fn stop_waiting(&self, key: u64) {
-        let mut bonds = self.bonds.lock();
-        let waiter = match &mut *bonds {
-            Bonds::OneWaits(waiter) if waiter.key == key => {
-                match std::mem::replace(&mut *bonds, Bonds::Bare) {
-                    Bonds::OneWaits(waiter) => Some(*waiter),
-                    _ => None,
-                }
-            }
-            Bonds::Tied(ties) => {
-                let place = ties.waiters.iter().position(|waiter| waiter.key == key);
-                place.map(|place| ties.waiters.swap_remove(place))
-            }
-            _ => None,
-        };
-        drop(bonds);
-        drop(waiter);
-    }
-
-    /// Notes a name or group, unless the process is on its way out.
-    pub(crate) fn note_name(&self, name: &Arc<str>) -> bool {
-        self.note(|ties| ties.names.push(name.clone()))
-    }
-
-    pub(crate) fn note_group(&self, group: &Arc<str>) -> bool {
-        self.note(|ties| ties.groups.push(group.clone()))
-    }
-
-    fn note(&self, note: impl FnOnce(&mut Ties)) -> bool {
-        let noted = self.with_ties(|ties| {
-            let stays = !self.is_leaving();
-            if stays {
-                note(ties);
-            }
-            stays
-        });
-        noted == Some(true)
-    }
-
-    pub(crate) fn forget_name(&self, name: &str) {
-        self.with_ties(|ties| ties.names.retain(|there| **there != *name));
-    }
-
-    pub(crate) fn forget_group(&self, group: &str) {
-        self.with_ties(|ties| ties.groups.retain(|there| **there != *group));
-    }
-
-    pub(crate) fn names(&self) -> Vec<Arc<str>> {
-        let mut bonds = self.bonds.lock();
-        bonds
-            .ties_if_any()
-            .map_or(Vec::new(), |ties| ties.names.clone())
-    }
-
-    /// What ends with the process, or with its code when that is upgraded.
-    pub(crate) fn context(&self) -> CancellationToken {
-        let context = self.with_ties(|ties| {
-            let context = ties.context.get_or_insert_default().clone();
-            if self.is_leaving() {
-                context.cancel();
-            }
-            context
-        });
-        context.unwrap_or_else(|| {
-            let over = CancellationToken::new();
-            over.cancel();
-            over
-        })
-    }
-
-    /// The code is another one from now on.
-    pub(crate) fn end_context(&self) {
-        let ended = self
-            .bonds
-            .lock()
-            .ties_if_any()
-            .map(|ties| (ties.context.take(), std::mem::take(&mut ties.timers)));
-        if let Some((context, timers)) = ended {
-            context.iter().for_each(CancellationToken::cancel);
-            timers.into_values().for_each(|timer| timer.abort());
-        }
-    }
-
-    /// The process is on its way out: it gets no names, groups and contexts any more.
-    fn leave(&self) {
-        self.flags.fetch_or(LEAVING, Ordering::AcqRel);
-        self.end_context();
-    }
-
-    fn names_and_groups(&self) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
-        let mut bonds = self.bonds.lock();
-        let take = |ties: &mut Ties| {
-            let (names, groups) = (&mut ties.names, &mut ties.groups);
-            (std::mem::take(names), std::mem::take(groups))
-        };
-        bonds.ties_if_any().map(take).unwrap_or_default()
-    }
-
-    /// Asked under the lock of the bonds. The flag is set before that lock is taken to empty what is there.
-    fn is_leaving(&self) -> bool {
-        self.flags.load(Ordering::Acquire) & LEAVING != 0
-    }
-
-    pub(crate) fn add_timer(&self, task: AbortHandle) -> u64 {
-        let added = self.with_ties(|ties| {
-            let key = ties.new_key();
-            if self.is_leaving() {
-                return Err(key);
-            }
-            ties.timers.retain(|_, timer| !timer.is_finished());
-            ties.timers.insert(key, task.clone());
-            Ok(key)
-        });
-        match added {
-            Some(Ok(key)) => key,
-            Some(Err(key)) => {
-                task.abort();
-                key
-            }
-            None => {
-                task.abort();
-                0
-            }
-        }
-    }
-
-    pub(crate) fn stop_timer(&self, key: u64) -> bool {
-        let timer = self.with_ties(|ties| ties.timers.remove(&key)).flatten();
-        timer.inspect(AbortHandle::abort).is_some()
-    }
-
-    /// Adds one end of a link. False: this end is over.
-    pub(crate) fn add_link(&self, to: Pid, peer: Peer) -> bool {
-        let letter = Letter::new(Signal::Blank);
-        self.with_ties(|ties| {
-            ties.links.entry(to).or_insert(Link { peer, letter });
-        })
-        .is_some()
-    }
-
-    pub(crate) fn remove_link(&self, to: Pid) -> bool {
-        let link = self
-            .bonds
-            .lock()
-            .ties_if_any()
-            .and_then(|ties| ties.links.remove(&to));
-        link.is_some()
-    }
-
-    pub(crate) fn new_monitor(&self, target: Pid) -> Option<MonitorRef> {
-        self.with_ties(|ties| {
-            let key = self.host.next_monitor();
-            ties.watching.insert(key, target);
-            MonitorRef(key)
-        })
-    }
-
-    /// Tells `watcher` when this one ends. False: it has.
-    pub(crate) fn add_observer(&self, id: MonitorRef, peer: Peer) -> bool {
-        let letter = Letter::new(Signal::Blank);
-        self.with_ties(|ties| ties.monitors.insert(id.0, Observer { peer, letter }))
-            .is_some()
-    }
-
-    pub(crate) fn remove_observer(&self, id: MonitorRef) {
-        let observer = self
-            .bonds
-            .lock()
-            .ties_if_any()
-            .and_then(|ties| ties.monitors.remove(&id.0));
-        drop(observer);
-    }
-
-    /// Stops watching; whom.
-    pub(crate) fn end_monitor(&self, id: MonitorRef) -> Option<Pid> {
-        let target = self.with_ties(|ties| {
-            let by = Bond::Monitor(id);
-            ties.notices.retain(|exited| exited.by != by);
-            ties.watching.remove(&id.0)
-        });
-        target.flatten()
-    }
-
-    /// Links and monitors that lead to a node which cannot be reached any more.
-    pub(crate) fn lose_node(&self, lost: &dyn Fn(Pid) -> bool) -> Vec<Exited> {
-        let exited = |pid, by| Exited {
-            pid,
-            reason: ExitReason::NoConnection,
-            by,
-        };
-        let found = self.with_ties(|ties| {
-            let links: Vec<_> = ties
-                .links
-                .keys()
-                .copied()
-                .filter(|pid| lost(*pid))
-                .collect();
-            let watched = ties.watching.iter().filter(|(_, pid)| lost(**pid));
-            let mut found: Vec<_> = watched
-                .map(|(id, pid)| exited(*pid, Bond::Monitor(MonitorRef(*id))))
-                .collect();
-            for pid in links {
-                ties.links.remove(&pid);
-                found.push(exited(pid, Bond::Link));
-            }
-            found
-        });
-        found.unwrap_or_default()
-    }
-}
-
-impl Ties {
-    fn new_key(&mut self) -> u64 {
-        self.next_key += 1;
-        self.next_key
-    }
-}
-
-/// Links two processes of this host, both ends at once. False: `other` has ended.
-pub(crate) fn link_here(one: &Arc<dyn Resident>, other: &Arc<dyn Resident>) -> bool {
-    let (low, high) = if one.shell().pid < other.shell().pid {
-        (one, other)
-    } else {
-        (other, one)
-    };
-    // The lower PID first: two that link each other at the same time do not wait for each other.
-    let mut first = low.shell().bonds.lock();
-    let mut second = high.shell().bonds.lock();
-    let (Some(first), Some(second)) = (first.ties(), second.ties()) else {
-        return false;
-    };
-    for (ties, peer) in [(first, high), (second, low)] {
-        let link = || Link {
-            peer: Peer::Here(peer.clone()),
-            letter: Letter::new(Signal::Blank),
-        };
-        ties.links.entry(peer.shell().pid).or_insert_with(link);
-    }
-    true
 }
 
 /// The end of a process, in the order of the contract. `close` ends its code.
@@ -844,77 +471,6 @@ pub(crate) fn conclude<M: Send + 'static>(
     host.release();
     announce(shell, reason, value);
     host.ended();
-}
-
-/// Tells everybody who is tied to a process that it is over; true if nobody had done so.
-pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> bool {
-    let over = match (&reason, &value) {
-        (ExitReason::Normal, Payload::Nil) => None,
-        _ => Some(Box::new(Exit {
-            pid: shell.pid,
-            reason: reason.clone(),
-            value,
-        })),
-    };
-    let mut bonds = shell.bonds.lock();
-    if let Bonds::Over(_) = &*bonds {
-        return false;
-    }
-    let ties = std::mem::replace(&mut *bonds, Bonds::Over(over));
-    drop(bonds);
-    shell.flags.fetch_or(COMPLETE | CANCELLED, Ordering::AcqRel);
-    let ties = match ties {
-        Bonds::Tied(ties) => *ties,
-        Bonds::OneWaits(waiter) => {
-            contain(|| waiter.waker.wake());
-            return true;
-        }
-        Bonds::Bare | Bonds::Over(_) => return true,
-    };
-    let Ties {
-        links,
-        monitors,
-        watching,
-        waiters,
-        foreign,
-        ..
-    } = ties;
-    let exited = |by| Exited {
-        pid: shell.pid,
-        reason: reason.clone(),
-        by,
-    };
-    for (id, observer) in monitors {
-        let by = Bond::Monitor(MonitorRef(id));
-        shell.host.tell(observer.peer, observer.letter, exited(by));
-    }
-    for (_, link) in links {
-        if let Peer::Here(peer) = &link.peer {
-            peer.shell().remove_link(shell.pid);
-        }
-        shell.host.tell(link.peer, link.letter, exited(Bond::Link));
-    }
-    for (id, target) in watching {
-        shell.host.end_monitor(target, MonitorRef(id));
-    }
-    let waiters = waiters.into_iter().map(|waiter| waiter.waker);
-    for waker in waiters.chain(foreign) {
-        contain(|| waker.wake());
-    }
-    true
-}
-
-impl Shared {
-    /// Sends the news of an end; the letter was written long ago.
-    fn tell(&self, peer: Peer, mut letter: Letter<Signal>, exited: Exited) {
-        match peer {
-            Peer::Here(peer) => {
-                *letter.value_mut() = Signal::Exit(exited);
-                peer.shell().signal_by(letter);
-            }
-            Peer::Elsewhere(pid) => self.send_signal(pid, RemoteSignal::Exited(exited)),
-        }
-    }
 }
 
 impl fmt::Debug for Shell {

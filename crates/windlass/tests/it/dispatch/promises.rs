@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass::dispatch::Dispatcher;
-use windlass::{Runtime, channel, coroutine, time};
+use windlass::{Runtime, channel, coroutine, process, time};
 
 use super::here;
 use crate::support::{eventually, in_time, join, runtime, spin_for};
@@ -125,7 +125,7 @@ fn cpu_time() -> Duration {
 }
 
 #[test]
-fn d3_a_thousand_blocked_receivers_cost_nothing() {
+fn d3_a_thousand_blocked_receivers_and_actors_cost_nothing() {
     let runtime = runtime(2);
     let _entered = runtime.enter();
     let (sender, receiver) = channel::mpmc::rendezvous::<()>();
@@ -145,7 +145,21 @@ fn d3_a_thousand_blocked_receivers_cost_nothing() {
             })
         });
     }
+    let host = process::Host::of(runtime.handle()).expect("a host");
+    let actors: Vec<_> = (0..1_000)
+        .map(|_| {
+            let actor = host.spawn(|mut ctx: process::Context<()>| async move {
+                while ctx.recv().await.is_some() {}
+            });
+            let actor = actor.expect("room");
+            actor.tell(()).expect("it lives");
+            actor
+        })
+        .collect();
     eventually("all wait", || waiting.load(Ordering::SeqCst) == 1_000);
+    eventually("all have read", || {
+        actors.iter().all(|actor| actor.unread() == Some(0))
+    });
     eventually("all sleep", || runtime.snapshot().pool.unparked == 0);
     let (before, began) = (cpu_time(), Instant::now());
     thread::sleep(Duration::from_secs(2));

@@ -1,32 +1,38 @@
 //! The host: where processes live, and how they are found.
 
+mod info;
+mod stop;
+
 use std::any::Any;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use windlass_core::sync::{Mutex, Padded};
-use windlass_runtime::front::{FrontEnd, RuntimeStopping, Stopping};
+use windlass_runtime::front::RuntimeStopping;
 use windlass_runtime::sync::Notify;
 use windlass_runtime::time::{Instant, timeout_at};
 use windlass_runtime::{Handle, NoRuntime};
 
+use self::info::info;
+pub use self::info::{ProcessInfo, ProcessState};
+use self::stop::Shutdown;
+pub use self::stop::{StopReport, Stuck};
 use crate::address::{Address, Ended};
+use crate::bonds::{Peer, link_here};
 use crate::command::{Commands, Handler};
 use crate::error::{BuildError, RegisterError, SpawnError, Undelivered, Why};
 use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::groups::Groups;
 use crate::mail::MailboxPolicy;
 use crate::message::Message;
-use crate::payload::Payload;
 use crate::pid::{Pid, Place};
 use crate::relay::{Relay, RemoteSignal};
-use crate::shell::{Core, Peer, Resident, Signal, announce, link_here};
+use crate::shell::{Core, Resident, Signal};
 use crate::spawn::Spawn;
 
 /// A place for processes on a runtime. Cheap to clone.
@@ -126,61 +132,10 @@ impl Hasher for Spread {
     }
 }
 
-#[derive(Default)]
-enum Shutdown {
-    #[default]
-    NotYet,
-    Running,
-    Over(Vec<Stuck>),
-}
-
 const CLOSED: usize = 1;
 const ONE: usize = 2;
 /// Enough that two workers seldom meet.
 const SHARDS: usize = 16;
-/// How long a killed process may take to be gone, before it is named.
-const LAST_MOMENT: Duration = Duration::from_millis(100);
-/// Processes that a dump lists.
-const IN_DUMP: usize = 64;
-
-/// A process that did not stop in time. Its step is still running, or no worker was left to end it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stuck {
-    /// Who.
-    pub pid: Pid,
-    /// Its name as a task.
-    pub name: Option<String>,
-    /// Where it was spawned.
-    pub spawned_at: Option<String>,
-    /// Whether it is inside a step that does not return.
-    pub in_step: bool,
-}
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {}", self.pid)?;
-        if let Some(name) = &self.name {
-            write!(f, " ({name})")?;
-        }
-        if let Some(place) = &self.spawned_at {
-            write!(f, ", spawned at {place},")?;
-        }
-        f.write_str(match self.in_step {
-            true => " is inside a step that does not return",
-            false => " could not be ended: no worker was left",
-        })
-    }
-}
-
-/// How a shutdown went.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StopReport {
-    /// What did not stop.
-    pub stuck: Vec<Stuck>,
-}
-
 /// Options of a [`Host`].
 pub struct HostBuilder {
     name: String,
@@ -453,60 +408,6 @@ impl Host {
         StopReport {
             stuck: self.0.stop_all(timeout).await,
         }
-    }
-}
-
-/// A process at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ProcessInfo {
-    /// Its PID.
-    pub pid: Pid,
-    /// Its names.
-    pub names: Vec<Arc<str>>,
-    /// What it is doing.
-    pub state: ProcessState,
-    /// Messages that it has not read; none: its mailbox does not count them.
-    pub unread: Option<usize>,
-    /// Messages that its mailbox has dropped.
-    pub dropped: u64,
-    /// Where it was spawned.
-    pub spawned_at: Option<String>,
-}
-
-/// What a process is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProcessState {
-    /// It waits for a worker.
-    Ready,
-    /// It is inside a step.
-    Running,
-    /// It waits for the completion of a yield, or for what else an async process awaits.
-    Blocked,
-    /// It waits for messages.
-    Idle,
-    /// It has ended.
-    Complete,
-}
-
-fn info(process: &dyn Resident) -> ProcessInfo {
-    let shell = process.shell();
-    let header = shell.task().map(|task| task.header());
-    let is_queued = header.is_some_and(|header| !header.state().is_idle());
-    let state = match () {
-        () if shell.is_complete() => ProcessState::Complete,
-        () if shell.is_running() => ProcessState::Running,
-        () if is_queued || header.is_none() => ProcessState::Ready,
-        () if shell.is_blocked() => ProcessState::Blocked,
-        () => ProcessState::Idle,
-    };
-    ProcessInfo {
-        pid: shell.pid,
-        names: shell.names(),
-        state,
-        unread: process.unread(),
-        dropped: process.dropped(),
-        spawned_at: header.map(|header| header.meta().location().to_string()),
     }
 }
 
@@ -846,117 +747,6 @@ impl Shared {
         for group in groups {
             self.groups.remove(group, pid);
         }
-    }
-
-    // ---- the end ----
-
-    async fn stop_all(&self, timeout: Duration) -> Vec<Stuck> {
-        loop {
-            let over = self.emptied.notified();
-            {
-                let mut shutdown = self.shutdown.lock();
-                match &*shutdown {
-                    Shutdown::NotYet => {
-                        *shutdown = Shutdown::Running;
-                        break;
-                    }
-                    Shutdown::Running => {}
-                    Shutdown::Over(stuck) => return stuck.clone(),
-                }
-            }
-            over.await;
-        }
-        let stuck = self.stop_first(timeout).await;
-        *self.shutdown.lock() = Shutdown::Over(stuck.clone());
-        self.emptied.notify_waiters();
-        stuck
-    }
-
-    async fn stop_first(&self, timeout: Duration) -> Vec<Stuck> {
-        let deadline = Instant::now() + timeout;
-        // AcqRel: who reserved before is in a shard, or about to be, and is found below at the latest.
-        self.counts.live.fetch_or(CLOSED, Ordering::AcqRel);
-        let reason: Arc<str> = "shutdown".into();
-        for process in self.all() {
-            // The others are stopped by their supervisors, each in its turn.
-            if !process.shell().is_supervised() {
-                process.shell().signal(Signal::Cancel(reason.clone()));
-            }
-        }
-        if timeout_at(deadline, self.empty()).await.is_ok() {
-            return Vec::new();
-        }
-        for process in self.all() {
-            process.shell().kill();
-        }
-        if timeout_at(Instant::now() + LAST_MOMENT, self.empty())
-            .await
-            .is_ok()
-        {
-            return Vec::new();
-        }
-        let left = self.all();
-        let name = |process: &Arc<dyn Resident>| {
-            let shell = process.shell();
-            let in_step = shell.kill();
-            // Whoever waits for it waits no longer.
-            announce(shell, ExitReason::Killed, Payload::Nil);
-            let meta = shell.task().map(|task| task.header().meta());
-            Stuck {
-                pid: shell.pid,
-                name: meta.and_then(|meta| meta.name().map(|name| name.to_string())),
-                spawned_at: meta.map(|meta| meta.location().to_string()),
-                in_step,
-            }
-        };
-        left.iter().map(name).collect()
-    }
-
-    /// Resolves when the closed host has no process left.
-    async fn empty(&self) {
-        loop {
-            let emptied = self.emptied.notified();
-            if self.counts.live.load(Ordering::Acquire) / ONE == 0 {
-                return;
-            }
-            emptied.await;
-        }
-    }
-}
-
-impl FrontEnd for Shared {
-    fn stop(self: Arc<Self>, timeout: Duration) -> Stopping {
-        Box::pin(async move {
-            let stuck = self.stop_all(timeout).await;
-            stuck.iter().map(Stuck::to_string).collect()
-        })
-    }
-
-    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let all = self.all();
-        let live = self.counts.live.load(Ordering::Relaxed) / ONE;
-        writeln!(out, "processes of host {}: {live}", self.new_name())?;
-        for process in all.iter().take(IN_DUMP) {
-            let info = info(&**process);
-            let unread = info
-                .unread
-                .map_or("?".to_owned(), |unread| unread.to_string());
-            write!(out, "  {} {:?}, unread {unread}", info.pid, info.state)?;
-            if info.dropped > 0 {
-                write!(out, ", dropped {}", info.dropped)?;
-            }
-            for name in &info.names {
-                write!(out, ", {name:?}")?;
-            }
-            match &info.spawned_at {
-                Some(place) => writeln!(out, ", spawned at {place}")?,
-                None => writeln!(out)?,
-            }
-        }
-        if all.len() > IN_DUMP {
-            writeln!(out, "  and {} more", all.len() - IN_DUMP)?;
-        }
-        Ok(())
     }
 }
 

@@ -1,0 +1,181 @@
+//! The end of a host.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::sync::atomic::Ordering;
+use windlass_runtime::front::{FrontEnd, Stopping};
+use windlass_runtime::time::{Instant, timeout_at};
+
+use super::info::info;
+use super::{CLOSED, ONE, Shared};
+use crate::bonds::announce;
+use crate::exit::ExitReason;
+use crate::payload::Payload;
+use crate::pid::Pid;
+use crate::shell::{Resident, Signal};
+
+/// How far it is.
+#[derive(Default)]
+pub(super) enum Shutdown {
+    #[default]
+    NotYet,
+    Running,
+    Over(Vec<Stuck>),
+}
+
+/// How long a killed process may take to be gone, before it is named.
+const LAST_MOMENT: Duration = Duration::from_millis(100);
+/// Processes that a dump lists.
+const IN_DUMP: usize = 64;
+
+/// A process that did not stop in time. Its step is still running, or no worker was left to end it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// Who.
+    pub pid: Pid,
+    /// Its name as a task.
+    pub name: Option<String>,
+    /// Where it was spawned.
+    pub spawned_at: Option<String>,
+    /// Whether it is inside a step that does not return.
+    pub in_step: bool,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        if let Some(name) = &self.name {
+            write!(f, " ({name})")?;
+        }
+        if let Some(place) = &self.spawned_at {
+            write!(f, ", spawned at {place},")?;
+        }
+        f.write_str(match self.in_step {
+            true => " is inside a step that does not return",
+            false => " could not be ended: no worker was left",
+        })
+    }
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StopReport {
+    /// What did not stop.
+    pub stuck: Vec<Stuck>,
+}
+
+impl Shared {
+    pub(super) async fn stop_all(&self, timeout: Duration) -> Vec<Stuck> {
+        loop {
+            let over = self.emptied.notified();
+            {
+                let mut shutdown = self.shutdown.lock();
+                match &*shutdown {
+                    Shutdown::NotYet => {
+                        *shutdown = Shutdown::Running;
+                        break;
+                    }
+                    Shutdown::Running => {}
+                    Shutdown::Over(stuck) => return stuck.clone(),
+                }
+            }
+            over.await;
+        }
+        let stuck = self.stop_first(timeout).await;
+        *self.shutdown.lock() = Shutdown::Over(stuck.clone());
+        self.emptied.notify_waiters();
+        stuck
+    }
+
+    async fn stop_first(&self, timeout: Duration) -> Vec<Stuck> {
+        let deadline = Instant::now() + timeout;
+        // AcqRel: who reserved before is in a shard, or about to be, and is found below at the latest.
+        self.counts.live.fetch_or(CLOSED, Ordering::AcqRel);
+        let reason: Arc<str> = "shutdown".into();
+        for process in self.all() {
+            // The others are stopped by their supervisors, each in its turn.
+            if !process.shell().is_supervised() {
+                process.shell().signal(Signal::Cancel(reason.clone()));
+            }
+        }
+        if timeout_at(deadline, self.empty()).await.is_ok() {
+            return Vec::new();
+        }
+        for process in self.all() {
+            process.shell().kill();
+        }
+        if timeout_at(Instant::now() + LAST_MOMENT, self.empty())
+            .await
+            .is_ok()
+        {
+            return Vec::new();
+        }
+        let left = self.all();
+        let name = |process: &Arc<dyn Resident>| {
+            let shell = process.shell();
+            let in_step = shell.kill();
+            // Whoever waits for it waits no longer.
+            announce(shell, ExitReason::Killed, Payload::Nil);
+            let meta = shell.task().map(|task| task.header().meta());
+            Stuck {
+                pid: shell.pid,
+                name: meta.and_then(|meta| meta.name().map(|name| name.to_string())),
+                spawned_at: meta.map(|meta| meta.location().to_string()),
+                in_step,
+            }
+        };
+        left.iter().map(name).collect()
+    }
+
+    /// Resolves when the closed host has no process left.
+    async fn empty(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.counts.live.load(Ordering::Acquire) / ONE == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+impl FrontEnd for Shared {
+    fn stop(self: Arc<Self>, timeout: Duration) -> Stopping {
+        Box::pin(async move {
+            let stuck = self.stop_all(timeout).await;
+            stuck.iter().map(Stuck::to_string).collect()
+        })
+    }
+
+    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let all = self.all();
+        let live = self.counts.live.load(Ordering::Relaxed) / ONE;
+        writeln!(out, "processes of host {}: {live}", self.new_name())?;
+        for process in all.iter().take(IN_DUMP) {
+            let info = info(&**process);
+            let unread = info
+                .unread
+                .map_or("?".to_owned(), |unread| unread.to_string());
+            write!(out, "  {} {:?}, unread {unread}", info.pid, info.state)?;
+            if info.dropped > 0 {
+                write!(out, ", dropped {}", info.dropped)?;
+            }
+            for name in &info.names {
+                write!(out, ", {name:?}")?;
+            }
+            match &info.spawned_at {
+                Some(place) => writeln!(out, ", spawned at {place}")?,
+                None => writeln!(out)?,
+            }
+        }
+        if all.len() > IN_DUMP {
+            writeln!(out, "  and {} more", all.len() - IN_DUMP)?;
+        }
+        Ok(())
+    }
+}
