@@ -63,6 +63,8 @@ impl Bonds {
 #[derive(Default)]
 pub(crate) struct Ties {
     links: BTreeMap<Pid, Link>,
+    /// Links that were undone when the other end was over: its letter is on the way, and does not count.
+    undone: Vec<Pid>,
     /// Those who are told of its end.
     monitors: BTreeMap<u64, Observer>,
     /// Those whose end it wants to be told of.
@@ -305,6 +307,25 @@ impl Shell {
         link.is_some()
     }
 
+    /// Undoes a link whose other end is over. Its letter may be here already.
+    pub(crate) fn ignore_link(&self, to: Pid) {
+        self.with_ties(|ties| {
+            if !ties.undone.contains(&to) {
+                ties.undone.push(to);
+            }
+        });
+    }
+
+    /// Whether the news of an end came over a link that was undone meanwhile.
+    pub(crate) fn was_undone(&self, to: Pid) -> bool {
+        let mut bonds = self.bonds.lock();
+        let Some(ties) = bonds.ties_if_any() else {
+            return false;
+        };
+        let place = ties.undone.iter().position(|undone| *undone == to);
+        place.map(|place| ties.undone.swap_remove(place)).is_some()
+    }
+
     pub(crate) fn new_monitor(&self, target: Pid) -> Option<MonitorRef> {
         self.with_ties(|ties| {
             let key = self.host.next_monitor();
@@ -433,8 +454,12 @@ pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> boo
         shell.host.tell(observer.peer, observer.letter, exited(by));
     }
     for (_, link) in links {
-        if let Peer::Here(peer) = &link.peer {
-            peer.shell().remove_link(shell.pid);
+        // One that has undone the link in this moment is not told. One that undoes it from now on finds it gone,
+        // and ignores the letter.
+        if let Peer::Here(peer) = &link.peer
+            && !peer.shell().remove_link(shell.pid)
+        {
+            continue;
         }
         shell.host.tell(link.peer, link.letter, exited(Bond::Link));
     }

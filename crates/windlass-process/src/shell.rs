@@ -360,6 +360,7 @@ impl Shell {
                         Bond::Monitor(MonitorRef(id)) => self
                             .with_ties(|ties| ties.watching.remove(&id).is_some())
                             .unwrap_or(false),
+                        Bond::Link if self.was_undone(exited.pid) => false,
                         Bond::Link if self.traps_links() => true,
                         Bond::Link if exited.reason.is_normal() => false,
                         Bond::Link => return Err(exited.reason),

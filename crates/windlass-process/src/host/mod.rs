@@ -628,7 +628,7 @@ impl Shared {
     }
 
     pub(crate) fn unlink(&self, one: &dyn Resident, to: Pid) {
-        one.shell().remove_link(to);
+        let was_linked = one.shell().remove_link(to);
         match self.find(to) {
             Some(other) => {
                 other.shell().remove_link(one.shell().pid);
@@ -636,6 +636,7 @@ impl Shared {
             None if to.place() != self.place => {
                 self.send_signal(to, RemoteSignal::Unlink(one.shell().pid));
             }
+            None if !was_linked => one.shell().ignore_link(to),
             None => {}
         }
     }

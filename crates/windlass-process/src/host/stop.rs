@@ -119,7 +119,10 @@ impl Shared {
         let name = |process: &Arc<dyn Resident>| {
             let shell = process.shell();
             let in_step = shell.kill();
-            // Whoever waits for it waits no longer.
+            // What it has is free, and whoever waits for it waits no longer.
+            let (names, groups) = shell.names_and_groups();
+            self.release_names(shell.pid, &names);
+            self.leave_groups(shell.pid, &groups);
             announce(shell, ExitReason::Killed, Payload::Nil);
             let meta = shell.task().map(|task| task.header().meta());
             Stuck {

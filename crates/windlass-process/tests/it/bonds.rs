@@ -194,6 +194,33 @@ fn an_undone_link_does_not_count() {
     });
 }
 
+/// The other end is over before the link is undone, and its letter is there already.
+#[test]
+fn an_undone_link_does_not_count_even_if_the_other_has_ended_meanwhile() {
+    real(2, |host| async move {
+        for _ in 0..50 {
+            let other = host.spawn(idle).expect("a process");
+            let pid = other.pid();
+            let process = host
+                .spawn(move |ctx: Context<Message>| async move {
+                    ctx.link(pid);
+                    let host = ctx.host();
+                    host.kill(pid);
+                    // Inside one step: nothing is heard before it ends.
+                    while other.is_alive() {
+                        std::thread::yield_now();
+                    }
+                    ctx.unlink(pid);
+                    windlass_runtime::task::yield_now().await;
+                    Payload::Int(1)
+                })
+                .expect("a process");
+            let exit = process.join().await;
+            assert_eq!(exit.reason, ExitReason::Normal);
+        }
+    });
+}
+
 /// Out of routing, context cancelled, `close`, names and groups, monitors: whoever is told finds all free.
 #[test]
 fn the_order_of_an_end() {
