@@ -367,10 +367,7 @@ fn p6_yields_completions_and_messages_race() {
 #[test]
 fn p6_yields_completions_and_messages_race_in_real_time() {
     // Each round of a process is a yield and three messages: 8 x 4 races.
-    let races_wanted = match std::env::var_os("WINDLASS_SOAK") {
-        Some(_) => 1_000_000,
-        None => 100_000,
-    };
+    let races_wanted = 1_000_000;
     let runtime = Runtime::builder().workers(4).build().expect("a runtime");
     let host = host_of_races(&runtime);
     let began = Instant::now();
