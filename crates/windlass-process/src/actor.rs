@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll, Waker, ready};
+use std::task::{Context as TaskContext, Poll, ready};
 
 use pin_project_lite::pin_project;
 use windlass_core::queue::Inbox;
@@ -16,7 +16,7 @@ use crate::address::Address;
 use crate::error::Undelivered;
 use crate::exit::{ExitReason, Exited, Fault, MonitorRef, Outcome};
 use crate::host::Host;
-use crate::mail::{Mail, Reader};
+use crate::mail::{By, Mail, Reader};
 use crate::message::{Message, Pattern};
 use crate::payload::Payload;
 use crate::pid::Pid;
@@ -85,9 +85,7 @@ impl<M: Send + 'static> Context<M> {
         let spent = ready!(spend(cx));
         let next = match self.core.shell.is_cancelled() {
             true => None,
-            false => Some(ready!(
-                self.poll_taken(cx, |reader, mail| reader.take(mail))
-            )),
+            false => Some(ready!(self.poll_taken(cx, Reader::take))),
         };
         spent.made_progress();
         Poll::Ready(next.flatten())
@@ -95,9 +93,7 @@ impl<M: Send + 'static> Context<M> {
 
     /// A message that is there now.
     pub fn try_recv(&mut self) -> Option<M> {
-        let message = self.reader.take(&self.core.mail);
-        self.reader.give_room(&self.core.mail);
-        message
+        self.reader.take(&self.core.mail, By::Another)
     }
 
     /// The next thing the process is told: that it shall stop, the end of another, or a message, in this
@@ -153,32 +149,50 @@ impl<M: Send + 'static> Context<M> {
     fn poll_taken<T>(
         &mut self,
         cx: &mut TaskContext<'_>,
-        mut take: impl FnMut(&mut Reader<M>, &Mail<M>) -> Option<T>,
+        mut take: impl FnMut(&mut Reader<M>, &Mail<M>, By) -> Option<T>,
     ) -> Poll<Option<T>> {
-        if let Some(taken) = take(&mut self.reader, &self.core.mail) {
+        let shell = &self.core.shell;
+        let by = match shell.task() {
+            Some(task) if task.is_woken_by(cx.waker()) => By::OwnTurn,
+            _ => By::Another,
+        };
+        if let Some(taken) = take(&mut self.reader, &self.core.mail, by) {
             return Poll::Ready(Some(taken));
         }
-        if self.waits_with(cx.waker()) {
+        shell.set_waits_for_mail(true);
+        if by == By::OwnTurn {
             return Poll::Pending;
         }
-        // Somebody else's task may be on another thread, so this looks once more.
-        match take(&mut self.reader, &self.core.mail) {
+        // Mail wakes the task of the process; it passes that on to whoever waits in another way. It may
+        // be on another thread, so this looks once more.
+        shell.set_foreign(cx.waker());
+        match take(&mut self.reader, &self.core.mail, by) {
             Some(taken) => Poll::Ready(Some(taken)),
             None if self.core.shell.is_complete() => Poll::Ready(None),
             None => Poll::Pending,
         }
     }
 
-    /// Sees to it that mail wakes whoever waits. False: by way of the process, which passes the wake on.
-    fn waits_with(&mut self, waker: &Waker) -> bool {
+    /// Resolves when the process is told to stop, with the reason; leaves its mail alone.
+    pub async fn cancelled(&self) -> Arc<str> {
         let shell = &self.core.shell;
-        self.reader.give_room(&self.core.mail);
-        shell.set_waits_for_mail(true);
-        let own = shell.task().is_some_and(|task| task.is_woken_by(waker));
-        if !own {
-            shell.set_foreign(waker);
-        }
-        own
+        poll_fn(|cx| {
+            if shell.is_cancelled() {
+                return Poll::Ready(());
+            }
+            if !shell
+                .task()
+                .is_some_and(|task| task.is_woken_by(cx.waker()))
+            {
+                shell.set_foreign(cx.waker());
+                if shell.is_cancelled() {
+                    return Poll::Ready(());
+                }
+            }
+            Poll::Pending
+        })
+        .await;
+        self.cancel_reason()
     }
 
     /// Whether the process was told to stop.
@@ -192,7 +206,8 @@ impl<M: Send + 'static> Context<M> {
         reason.unwrap_or_else(|| "cancelled".into())
     }
 
-    /// A token that is cancelled when the process ends: for tasks that work for it.
+    /// A token that is cancelled when the process has ended (not when it is told to stop; that is
+    /// [`cancelled`](Context::cancelled)): for tasks that work for it.
     pub fn token(&self) -> CancellationToken {
         self.core.shell.context()
     }
@@ -202,7 +217,8 @@ impl<M: Send + 'static> Context<M> {
         self.stopping = true;
     }
 
-    /// Links this process to another: the end of either ends the other, unless it is normal.
+    /// Links this process to another: the end of either ends the other, unless it is normal. An async process
+    /// that was told to stop and returns has ended normally; an [`Actor`] and a supervisor have not.
     pub fn link(&self, other: Pid) {
         let own: Arc<dyn Resident> = self.core.clone();
         self.core.shell.host.link(&own, other);
@@ -304,7 +320,7 @@ impl Context<Message> {
             let mut all = subscriptions.iter().flat_map(|all| all.iter());
             all.position(matches) == wanted
         };
-        let next = self.poll_taken(cx, |reader, mail| reader.take_where(mail, of));
+        let next = self.poll_taken(cx, |reader, mail, by| reader.take_where(mail, by, of));
         self.subscriptions = subscriptions;
         let next = ready!(next);
         spent.made_progress();
@@ -505,6 +521,7 @@ where
         let polled = catch_unwind(AssertUnwindSafe(|| future.poll(cx)));
         let result = match polled {
             Ok(Poll::Pending) => {
+                this.core.mail.give_room();
                 this.core.shell.end_step(!this.core.shell.waits_for_mail());
                 return Poll::Pending;
             }

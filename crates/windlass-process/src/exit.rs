@@ -95,6 +95,13 @@ pub enum Bond {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MonitorRef(pub(crate) u64);
 
+impl MonitorRef {
+    /// Its number, as the command `Monitor` answers it.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Why a process gives up: an error of any type becomes one with `?`.
 ///
 /// One word large: every handler's result holds one.

@@ -1,8 +1,8 @@
 //! The mailbox of one process: room for so many messages, and a policy for one more.
 //!
 //! Messages are letters in the core's mailbox queue; the room is a semaphore: a permit for each message
-//! that is not read yet. The reader gives permits back in small batches, and all of them before it sleeps,
-//! so a sender never waits for room that is there. A mailbox that drops its oldest message is a ring
+//! that is not read yet. The reader gives permits back in small batches, and all of them when its turn ends, so
+//! nobody sleeps for room that is there. A mailbox that drops its oldest message is a ring
 //! behind a lock instead: only the reader can take letters out of the queue.
 
 use std::collections::VecDeque;
@@ -55,6 +55,9 @@ const LARGEST_BATCH: u32 = 32;
 pub(crate) struct Mail<M> {
     kind: Kind<M>,
     dropped: AtomicU32,
+    /// Permits of messages that were read in this turn of the process, to be given back together. Only that
+    /// turn touches it.
+    taken: AtomicU32,
 }
 
 enum Kind<M> {
@@ -115,6 +118,7 @@ impl<M> Mail<M> {
                 return Mail {
                     kind: Kind::Ring(Box::new(Mutex::new(ring))),
                     dropped: AtomicU32::new(0),
+                    taken: AtomicU32::new(0),
                 };
             }
             MailboxPolicy::Unbounded => None,
@@ -127,6 +131,7 @@ impl<M> Mail<M> {
                 room,
             },
             dropped: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
         }
     }
 
@@ -201,6 +206,40 @@ impl<M> Mail<M> {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A message was read: there is room for one more.
+    #[inline]
+    fn took_one(&self, by: By) {
+        let Kind::Queue {
+            room: Some(room), ..
+        } = &self.kind
+        else {
+            return;
+        };
+        if by == By::Another {
+            return room.free.add_permits(1);
+        }
+        let taken = self.taken.load(Ordering::Relaxed) + 1;
+        // Of a small mailbox each one counts.
+        if taken >= (room.capacity / LARGEST_BATCH).clamp(1, LARGEST_BATCH) {
+            self.taken.store(0, Ordering::Relaxed);
+            room.free.add_permits(taken as usize);
+        } else {
+            self.taken.store(taken, Ordering::Relaxed);
+        }
+    }
+
+    /// The turn of the process ends: senders get to know of all the room there is.
+    #[inline]
+    pub(crate) fn give_room(&self) {
+        let taken = self.taken.load(Ordering::Relaxed);
+        if taken > 0
+            && let Some(room) = self.room()
+        {
+            self.taken.store(0, Ordering::Relaxed);
+            room.add_permits(taken as usize);
+        }
+    }
+
     /// Messages that the policy has dropped.
     pub(crate) fn dropped(&self) -> u64 {
         u64::from(self.dropped.load(Ordering::Relaxed))
@@ -209,9 +248,11 @@ impl<M> Mail<M> {
     /// Messages that are not read yet; none: nobody counts them.
     pub(crate) fn unread(&self) -> Option<usize> {
         match &self.kind {
-            Kind::Queue { room, .. } => room
-                .as_ref()
-                .map(|room| (room.capacity as usize).saturating_sub(room.free.available_permits())),
+            Kind::Queue { room, .. } => room.as_ref().map(|room| {
+                let taken = self.taken.load(Ordering::Relaxed) as usize;
+                let free = room.free.available_permits() + taken;
+                (room.capacity as usize).saturating_sub(free)
+            }),
             Kind::Ring(ring) => Some(ring.lock().messages.len()),
         }
     }
@@ -243,24 +284,29 @@ fn push<M>(letters: &Mailbox<M>, message: M) -> Result<Posted, (M, Why)> {
     }
 }
 
+/// Who reads: the process in its own turn, which gives room back when that ends, or whoever was given its
+/// context, and gives it back at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    OwnTurn,
+    Another,
+}
+
 /// The reading end: there is one for each mailbox.
 pub(crate) struct Reader<M> {
     inbox: Inbox<M>,
-    /// Permits to give back.
-    taken: u32,
 }
 
 impl<M> Reader<M> {
     pub(crate) const fn new() -> Reader<M> {
         Reader {
             inbox: Inbox::new(),
-            taken: 0,
         }
     }
 
     /// Takes the oldest message.
     #[inline]
-    pub(crate) fn take(&mut self, mail: &Mail<M>) -> Option<M> {
+    pub(crate) fn take(&mut self, mail: &Mail<M>, by: By) -> Option<M> {
         let letters = match &mail.kind {
             Kind::Queue { letters, .. } => letters,
             Kind::Ring(ring) => return ring.lock().messages.pop_front(),
@@ -269,7 +315,7 @@ impl<M> Reader<M> {
             self.inbox.fetch(letters);
             self.inbox.pop()
         })?;
-        self.took_one(mail);
+        mail.took_one(by);
         Some(message)
     }
 
@@ -277,6 +323,7 @@ impl<M> Reader<M> {
     pub(crate) fn take_where(
         &mut self,
         mail: &Mail<M>,
+        by: By,
         mut wanted: impl FnMut(&M) -> bool,
     ) -> Option<M> {
         let letters = match &mail.kind {
@@ -289,33 +336,8 @@ impl<M> Reader<M> {
         };
         self.inbox.fetch(letters);
         let message = self.inbox.pop_where(&mut wanted)?;
-        self.took_one(mail);
+        mail.took_one(by);
         Some(message)
-    }
-
-    #[inline]
-    fn took_one(&mut self, mail: &Mail<M>) {
-        let Kind::Queue {
-            room: Some(room), ..
-        } = &mail.kind
-        else {
-            return;
-        };
-        self.taken += 1;
-        // Of a small mailbox each one counts.
-        if self.taken >= (room.capacity / LARGEST_BATCH).clamp(1, LARGEST_BATCH) {
-            self.give_room(mail);
-        }
-    }
-
-    /// Lets senders know of all the room there is.
-    #[inline]
-    pub(crate) fn give_room(&mut self, mail: &Mail<M>) {
-        if self.taken > 0
-            && let Some(room) = mail.room()
-        {
-            room.add_permits(std::mem::take(&mut self.taken) as usize);
-        }
     }
 
     /// Looks for mail that has come since; true if there is some. Nobody wakes the reader for what it has

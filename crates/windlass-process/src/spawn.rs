@@ -206,10 +206,13 @@ impl Spawn {
         if self.link.is_some() || self.monitor.is_some() {
             let process: Arc<dyn Resident> = core.clone();
             if let Some(parent) = self.link {
+                // The body ends the process where it is dropped.
+                if host.is_gone(parent) {
+                    return Err(SpawnError::NoParent(parent));
+                }
                 host.link(&process, parent);
             }
             if let Some(parent) = self.monitor {
-                // The body ends the process where it is dropped.
                 let parent = host.find(parent).ok_or(SpawnError::NoParent(parent))?;
                 monitor = Some(host.monitor(&parent, core.shell.pid));
             }
@@ -370,6 +373,9 @@ impl fmt::Display for SignalError {
 impl std::error::Error for SignalError {}
 
 /// Starts an async process on the runtime that this thread is in.
+///
+/// # Panics
+/// On a thread that is in no runtime: use a [`Host`] there.
 ///
 /// ```
 /// use windlass_process::Context;

@@ -16,7 +16,7 @@ use crate::command::{AnyCommand, Completer, YieldError};
 use crate::error::Undelivered;
 use crate::exit::{ExitReason, Exited, Fault, MonitorRef};
 use crate::host::Host;
-use crate::mail::Reader;
+use crate::mail::{By, Reader};
 use crate::message::{Message, Pattern};
 use crate::payload::{Payload, Payloads};
 use crate::pid::Pid;
@@ -98,9 +98,10 @@ pub enum Event {
 pub enum Status {
     /// It wants another step, after everybody else has had a turn.
     Continue,
-    /// It waits for messages.
+    /// It waits for messages; with something outstanding it counts as Blocked.
     Idle,
-    /// It waits for what it asked for.
+    /// It waits for what it asked for. Messages and signals step it all the same; those that it does not take
+    /// wait.
     Blocked,
     /// It has ended.
     Done(Payload),
@@ -202,10 +203,20 @@ impl ProcessContext {
         self.core.shell.host.link(&own, other);
     }
 
+    /// Undoes a link.
+    pub fn unlink(&self, other: Pid) {
+        self.core.shell.host.unlink(&*self.core, other);
+    }
+
     /// Lets this process know of the end of another, exactly once.
     pub fn monitor(&self, other: Pid) -> MonitorRef {
         let own: Arc<dyn Resident> = self.core.clone();
         self.core.shell.host.monitor(&own, other)
+    }
+
+    /// Undoes a monitor; nothing comes from it any more.
+    pub fn demonitor(&self, monitor: MonitorRef) {
+        self.core.shell.host.demonitor(&*self.core, monitor);
     }
 
     /// A token that is cancelled when the process ends, or goes on with other code.
@@ -238,7 +249,7 @@ impl Events<'_> {
     pub fn next(&mut self) -> Option<Event> {
         let event = match self.first.pop_front() {
             Some(event) => event,
-            None => Event::Message(self.reader.take(&self.core.mail)?),
+            None => Event::Message(self.reader.take(&self.core.mail, By::OwnTurn)?),
         };
         if let Event::YieldComplete { .. } = event {
             *self.outstanding = self.outstanding.saturating_sub(1);
@@ -258,7 +269,9 @@ impl Events<'_> {
     /// The next message with such a topic; the others stay, in their order.
     pub fn next_message(&mut self, pattern: &Pattern) -> Option<Message> {
         let wanted = |message: &Message| pattern.matches(message.topic.as_str());
-        let message = self.reader.take_where(&self.core.mail, wanted)?;
+        let message = self
+            .reader
+            .take_where(&self.core.mail, By::OwnTurn, wanted)?;
         self.taken = true;
         Some(message)
     }
@@ -512,7 +525,7 @@ impl Body for StepBody {
                 Turn::Go => this.step(),
                 Turn::End(reason) => After::End(Err(reason)),
             };
-            this.reader.give_room(&this.core.mail);
+            this.core.mail.give_room();
             this.due = matches!(after, After::Again | After::Yield);
             match after {
                 After::End(result) => {

@@ -180,7 +180,7 @@ impl HostBuilder {
     }
 
     /// Who carries out commands of type `C`. It runs on a worker and must not block: long work goes to
-    /// [`Completer::spawn`] or [`Completer::spawn_blocking`].
+    /// [`Completer::spawn`](crate::command::Completer::spawn) or [`Completer::spawn_blocking`](crate::command::Completer::spawn_blocking).
     pub fn command<C: Any + Send>(mut self, handler: impl Handler<C>) -> HostBuilder {
         if !self.commands.add(handler) {
             self.twice = Some(std::any::type_name::<C>());
@@ -384,6 +384,11 @@ impl Host {
         self.0.named(name).map(|process| process.shell().pid)
     }
 
+    /// The typed address of whoever has this name, if it takes messages of this type.
+    pub fn address_of<M: Send + 'static>(&self, name: &str) -> Option<Address<M>> {
+        self.address(self.whereis(name)?)
+    }
+
     // ---- looking inside ----
 
     /// How many processes there are.
@@ -504,6 +509,11 @@ impl Shared {
         }
         let shard = self.shard(pid).lock();
         shard.get(pid.number_ref()).map(|there| there.0.clone())
+    }
+
+    /// Whether this PID named a process here that has ended.
+    pub(crate) fn is_gone(&self, pid: Pid) -> bool {
+        pid.place() == self.place && self.find(pid).is_none()
     }
 
     /// Everybody, the oldest first.

@@ -40,7 +40,7 @@ use crate::error::{AskError, SpawnError};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
 use crate::pid::Pid;
-use crate::spawn::{ProcessHandle, Spawn};
+use crate::spawn::Spawn;
 
 /// What a supervisor does when a child has to be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +76,11 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// A supervisor without children: 10 restarts in a minute, and the default [`Backoff`].
+    /// A supervisor without children: 5 restarts in a minute, and the default [`Backoff`].
     pub fn new(strategy: Strategy) -> Supervisor {
         Supervisor {
             strategy,
-            most_restarts: 10,
+            most_restarts: 5,
             within: Duration::from_secs(60),
             backoff: Backoff::default(),
             name: None,
@@ -123,15 +123,24 @@ impl Supervisor {
         if let Some(name) = self.name.take() {
             spawn = spawn.name(name);
         }
-        let process = spawn.spawn(move |ctx| run::run(self, ctx))?;
+        let process = spawn.spawn(move |ctx| run::run(self, ctx))?.address();
         Ok(SupervisorHandle { process })
     }
 }
 
-/// A supervisor that was started. Dropping it changes nothing.
-#[derive(Debug)]
+/// A supervisor that was started. Cheap to clone; dropping it changes nothing. [`Host::supervisor`] finds it
+/// by its PID.
+#[derive(Debug, Clone)]
 pub struct SupervisorHandle {
-    process: ProcessHandle<Order>,
+    process: Address<Order>,
+}
+
+impl Host {
+    /// The supervisor with this PID: for children that want to start others beside them.
+    pub fn supervisor(&self, pid: Pid) -> Option<SupervisorHandle> {
+        let process = self.address(pid)?;
+        Some(SupervisorHandle { process })
+    }
 }
 
 /// Why a supervisor did not do what it was asked.
@@ -178,7 +187,7 @@ impl SupervisorHandle {
         match self.process.ask_within(PATIENCE, Order::Ready).await {
             Ok(()) => Ok(()),
             Err(AskError::NoAnswer) => {
-                let exit = self.process.join().await;
+                let exit = self.process.ended().await;
                 Err(SupervisorError::Ended(exit.reason))
             }
             Err(error) => Err(SupervisorError::Ask(error)),
@@ -207,8 +216,7 @@ impl SupervisorHandle {
 
     /// Everything below it, as plain data; `to_string` draws it.
     pub async fn tree(&self) -> Result<Tree, SupervisorError> {
-        let address = self.process.address();
-        tree_of(&self.process.host(), &address)
+        tree_of(&self.process.host(), &self.process)
             .await
             .map_err(SupervisorError::Ask)
     }
@@ -225,7 +233,7 @@ impl SupervisorHandle {
 
     /// Waits for its end.
     pub async fn join(&self) -> Exit {
-        self.process.join().await
+        self.process.ended().await
     }
 }
 

@@ -36,6 +36,7 @@ struct Child {
     attempts: u32,
     restarts: u64,
     started_at: Instant,
+    last_end: Option<ExitReason>,
     /// When it is to be started again.
     due: Option<Instant>,
 }
@@ -137,6 +138,7 @@ impl Running {
             attempts: 0,
             restarts: 0,
             started_at: Instant::now(),
+            last_end: None,
             due: None,
         });
         Ok(pid)
@@ -179,7 +181,11 @@ impl Running {
                     child.started_at = now;
                     child.restarts += 1;
                 }
-                Err(_) => return self.again(place).await,
+                Err(error) => {
+                    let text = format!("it did not start: {error}");
+                    child.last_end = Some(ExitReason::Error(text.into()));
+                    return self.again(place).await;
+                }
             }
         }
         Ok(())
@@ -194,6 +200,7 @@ impl Running {
             return Ok(());
         };
         self.children[place].pid = None;
+        self.children[place].last_end = Some(exited.reason.clone());
         if self.children[place].spec.restart.applies_to(&exited.reason) {
             return self.again(place).await;
         }
@@ -288,6 +295,7 @@ impl Running {
             pid: child.pid,
             restart: child.spec.restart,
             restarts: child.restarts,
+            last_end: child.last_end.clone(),
             waits: child.due.map(|due| due.saturating_duration_since(now)),
             below: None,
         };

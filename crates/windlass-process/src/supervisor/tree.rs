@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Strategy;
 use super::child::Restart;
+use crate::exit::ExitReason;
 use crate::pid::Pid;
 
 /// A supervisor and everything below it at one moment.
@@ -32,6 +33,8 @@ pub struct TreeChild {
     pub restart: Restart,
     /// How often it was.
     pub restarts: u64,
+    /// How it last ended, or why it did not start again.
+    pub last_end: Option<ExitReason>,
     /// In what time it is tried again, if it is.
     pub waits: Option<Duration>,
     /// What is below it, if it is a supervisor and has answered.
@@ -79,9 +82,13 @@ impl fmt::Display for TreeChild {
         }
         write!(f, " {restart}")?;
         match self.restarts {
-            0 => Ok(()),
-            1 => f.write_str(", restarted once"),
-            times => write!(f, ", restarted {times} times"),
+            0 => {}
+            1 => f.write_str(", restarted once")?,
+            times => write!(f, ", restarted {times} times")?,
+        }
+        match &self.last_end {
+            Some(reason) => write!(f, " (last: {reason})"),
+            None => Ok(()),
         }
     }
 }

@@ -329,3 +329,19 @@ fn races_of_links_and_ends() {
         assert_eq!(host.processes(), 0);
     });
 }
+
+#[test]
+fn nothing_is_started_for_a_parent_that_has_ended() {
+    everywhere(|host| async move {
+        let dead = host.spawn(|_: Context<()>| async {}).expect("a process");
+        dead.join().await;
+        for spawn in [
+            host.process().linked_to(dead.pid()),
+            host.process().monitored_by(dead.pid()),
+        ] {
+            let error = spawn.name("child").spawn(idle).expect_err("no parent");
+            assert_eq!(error, windlass_process::SpawnError::NoParent(dead.pid()));
+        }
+        assert_eq!((host.processes(), host.whereis("child")), (0, None));
+    });
+}

@@ -393,3 +393,21 @@ fn a_kill_ends_at_the_next_boundary_and_a_cancel_is_an_event() {
         assert_eq!(listens.join().await.reason, ExitReason::Normal);
     });
 }
+
+#[test]
+fn a_process_can_wait_for_its_cancel_without_reading_mail() {
+    everywhere(|host| async move {
+        let process = host
+            .spawn(|mut ctx: Context<i64>| async move {
+                assert_eq!(&*ctx.cancelled().await, "enough");
+                assert!(!ctx.token().is_cancelled(), "that is for its end");
+                Payload::Int(ctx.try_recv().unwrap_or(0))
+            })
+            .expect("a process");
+        process.tell(7).expect("room");
+        time::sleep(Duration::from_millis(2)).await;
+        assert_eq!(process.unread(), Some(1));
+        process.cancel("enough");
+        assert_eq!(process.join().await.value, Payload::Int(7));
+    });
+}

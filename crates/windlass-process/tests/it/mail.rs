@@ -333,3 +333,50 @@ fn try_recv_gives_what_is_left_after_a_cancel() {
         assert_eq!(process.join().await.value, Payload::Int(10));
     });
 }
+
+/// A process that has read something gives the room back also when it then waits for something else.
+#[test]
+fn nobody_waits_for_room_that_is_there() {
+    simulated(|host| async move {
+        for capacity in [1, 4, 63, 64, 1024] {
+            let (release, released) = windlass_runtime::channel::oneshot::channel::<()>();
+            let process = host
+                .process()
+                .mailbox(MailboxPolicy::Bounded(capacity))
+                .spawn(|mut ctx: Context<usize>| async move {
+                    time::sleep(Duration::from_millis(1)).await;
+                    let first = ctx.recv().await.expect("it is full");
+                    released.await.expect("the blocked sender does it");
+                    // One was read and one was sent since: it is full again.
+                    assert_eq!(ctx.address().unread(), Some(first));
+                })
+                .expect("a process");
+            for _ in 0..capacity {
+                process.tell(capacity).expect("room");
+            }
+            let sent = time::timeout(Duration::from_secs(1), process.send(0)).await;
+            sent.expect("there is room").expect("it lives");
+            release.send(()).expect("it waits");
+            assert_eq!(process.join().await.reason, ExitReason::Normal);
+        }
+    });
+}
+
+#[test]
+fn unread_messages_are_counted_exactly() {
+    simulated(|host| async move {
+        let process = host
+            .spawn(|mut ctx: Context<u32>| async move {
+                time::sleep(Duration::from_millis(1)).await;
+                for read in 1..=20 {
+                    ctx.recv().await;
+                    assert_eq!(ctx.address().unread(), Some(100 - read));
+                }
+                std::future::pending::<()>().await
+            })
+            .expect("a process");
+        (0..100).for_each(|number| process.tell(number).expect("room"));
+        time::sleep(Duration::from_millis(2)).await;
+        assert_eq!(process.unread(), Some(80));
+    });
+}

@@ -320,3 +320,56 @@ fn a_stable_child_begins_anew_with_the_first_pause() {
         );
     });
 }
+
+#[test]
+fn by_default_a_child_that_keeps_failing_escalates() {
+    simulated(|host| async move {
+        let broken = |spawn: windlass_process::Spawn| {
+            let process =
+                spawn.spawn(|_: Context<()>| async { Err::<(), _>(Fault::new("broken")) })?;
+            Ok(process.pid())
+        };
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .child(ChildSpec::new("a", broken))
+            .start(&host)
+            .expect("a supervisor");
+        let ended = time::timeout(Duration::from_secs(60), supervisor.join()).await;
+        let reason = ended.expect("it gives up").reason;
+        assert!(
+            reason.to_string().contains("more than 5 restarts"),
+            "{reason}"
+        );
+    });
+}
+
+#[test]
+fn a_child_finds_its_supervisor_and_the_tree_says_how_children_ended() {
+    simulated(|host| async move {
+        let log = Log::default();
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .name("top")
+            .backoff(at_once())
+            .child(child("a", &log))
+            .start(&host)
+            .expect("a supervisor");
+        let found = host.whereis("top").and_then(|pid| host.supervisor(pid));
+        let found = found.expect("it is a supervisor");
+        found
+            .start_child(child("b", &log))
+            .await
+            .expect("it starts");
+        let b = host.address_of::<Message>("b").expect("it takes messages");
+        assert!(host.supervisor(b.pid()).is_none());
+        b.tell(Message::new("fail", ())).expect("room");
+        time::sleep(Duration::from_millis(5)).await;
+        let tree = supervisor.tree().await.expect("it answers");
+        assert_eq!(tree.children[0].last_end, None);
+        let last = ExitReason::Error("asked to".into());
+        assert_eq!(tree.children[1].last_end, Some(last));
+        assert!(
+            tree.to_string()
+                .ends_with("restarted once (last: error: asked to)"),
+            "{tree}"
+        );
+    });
+}
