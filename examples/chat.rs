@@ -56,7 +56,7 @@ impl Actor for Room {
 async fn join(ctx: &Context<String>) -> Result<Address<ToRoom>, Fault> {
     let host = ctx.host();
     while !ctx.is_cancelled() {
-        if let Some(room) = host.whereis("room").and_then(|pid| host.address(pid))
+        if let Some(room) = host.address_of::<ToRoom>("room")
             && room.send(ToRoom::Join(ctx.address())).await.is_ok()
         {
             ctx.monitor(room.pid());
