@@ -8,7 +8,7 @@ use windlass_process::{
 };
 use windlass_runtime::{join_all, time};
 
-use crate::support::{Log, everywhere, expect_panics, idle, real};
+use crate::support::{Log, eventually, everywhere, expect_panics, idle, real, waits};
 
 /// Watches others and writes down their ends.
 fn watcher(
@@ -52,7 +52,7 @@ fn a_monitor_is_told_once_of_any_end() {
         let all = [normal.pid(), broken.pid(), panics.pid(), killed.pid()];
         let log = Log::default();
         let watcher = watcher(&host, all.to_vec(), &log);
-        time::sleep(Duration::from_millis(2)).await;
+        waits(&host, watcher.pid()).await;
         normal.cancel("enough");
         broken.tell(Message::new("go", ())).expect("room");
         panics.tell(Message::new("go", ())).expect("room");
@@ -60,7 +60,8 @@ fn a_monitor_is_told_once_of_any_end() {
         for process in [&normal, &broken, &panics, &killed] {
             process.join().await;
         }
-        time::sleep(Duration::from_millis(2)).await;
+        eventually("it is told", || log.all().len() >= 4).await;
+        waits(&host, watcher.pid()).await;
         let told = log.all();
         let reasons = all.map(|pid| {
             let of: Vec<_> = told.iter().filter(|exited| exited.pid == pid).collect();
@@ -85,8 +86,9 @@ fn a_dead_target_answers_at_once() {
         let dead = host.spawn(|_: Context<()>| async {}).expect("a process");
         dead.join().await;
         let log = Log::default();
-        let _watcher = watcher(&host, vec![dead.pid(), dead.pid()], &log);
-        time::sleep(Duration::from_millis(2)).await;
+        let watcher = watcher(&host, vec![dead.pid(), dead.pid()], &log);
+        eventually("it is told", || log.all().len() >= 2).await;
+        waits(&host, watcher.pid()).await;
         let reasons: Vec<_> = log.all().into_iter().map(|exited| exited.reason).collect();
         assert_eq!(reasons, [ExitReason::NoProcess, ExitReason::NoProcess]);
         assert_eq!(host.ended(dead.pid()).await.reason, ExitReason::NoProcess);
@@ -186,7 +188,7 @@ fn an_undone_link_does_not_count() {
                 ctx.recv().await;
             })
             .expect("a process");
-        time::sleep(Duration::from_millis(2)).await;
+        waits(&host, process.pid()).await;
         other.kill();
         other.join().await;
         time::sleep(Duration::from_millis(2)).await;
@@ -277,7 +279,7 @@ fn the_order_of_an_end() {
                 host.register("owner", ctx.pid()).expect("the name is free");
             })
             .expect("a process");
-        time::sleep(Duration::from_millis(2)).await;
+        waits(&host, watcher.pid()).await;
         owner.kill();
         assert_eq!(watcher.join().await.reason, ExitReason::Normal);
         let told = log.all();

@@ -1,11 +1,8 @@
 //! Groups.
 
-use std::time::Duration;
-
 use windlass_process::{GroupChange, MailboxPolicy, Message, RegisterError};
-use windlass_runtime::time;
 
-use crate::support::{Log, everywhere, idle, recorder};
+use crate::support::{Log, everywhere, idle, recorder, waits};
 
 #[test]
 fn members_join_leave_and_are_spoken_to() {
@@ -31,7 +28,9 @@ fn members_join_leave_and_are_spoken_to() {
         assert_eq!(host.members("team"), [pids[2]]);
         assert_eq!(host.broadcast("team", &Message::new("again", 2)), 1);
         assert_eq!(host.broadcast("nobody", &Message::new("again", 2)), 0);
-        time::sleep(Duration::from_millis(2)).await;
+        for pid in [pids[0], pids[2]] {
+            waits(&host, pid).await;
+        }
         let mut told = log.all();
         told.sort();
         let hello = "message hello 1";

@@ -10,7 +10,7 @@ use windlass_process::{
 use windlass_runtime::{Runtime, time};
 
 use crate::support::{
-    Count, Log, Machine, deaf, eventually, everywhere, expect_panics, idle, real, simulated,
+    Count, Log, Machine, deaf, eventually, everywhere, expect_panics, idle, real, simulated, waits,
 };
 
 #[test]
@@ -76,7 +76,7 @@ fn a_panic_in_a_drop_ends_that_process_with_the_panic() {
                 ctx.recv().await;
             })
             .expect("a process");
-        time::sleep(Duration::from_millis(1)).await;
+        waits(&host, process.pid()).await;
         process.kill();
         let reason = process.join().await.reason;
         assert_eq!(reason, ExitReason::Panic("on purpose, in a drop".into()));
@@ -316,8 +316,9 @@ fn what_step_does_not_take_is_not_forced_upon_it() {
                 Ok(Status::Done(std::mem::take(&mut seen).into()))
             }))
             .expect("a process");
-        for number in 1..=3 {
-            time::sleep(Duration::from_millis(5)).await;
+        for number in 1..=3_i32 {
+            eventually("it has looked", || steps.get() == number as usize).await;
+            waits(&host, process.pid()).await;
             process.tell(Message::new("n", number)).expect("it lives");
         }
         let value = process.join().await.value;

@@ -6,6 +6,7 @@ use windlass_process::{
     ActorEvent, AskError, Context, ExitReason, Host, MailboxPolicy, Message, Pattern, Payload,
     Reply, Status, Why, carry,
 };
+use windlass_runtime::channel::oneshot;
 use windlass_runtime::{join_all, time};
 
 use crate::support::{Log, Machine, everywhere, idle, real, simulated};
@@ -101,11 +102,12 @@ fn signals_do_not_wait_behind_messages() {
     everywhere(|host| async move {
         let log = Log::default();
         let record = log.clone();
+        let (begin, begun) = oneshot::channel::<()>();
         let process = host
             .process()
             .mailbox(MailboxPolicy::Bounded(3))
             .spawn(move |mut ctx: Context<u32>| async move {
-                time::sleep(Duration::from_millis(5)).await;
+                begun.await.expect("the test says when");
                 for _ in 0..4 {
                     match ctx.event().await {
                         ActorEvent::Message(number) => record.add(number.to_string()),
@@ -116,6 +118,7 @@ fn signals_do_not_wait_behind_messages() {
             .expect("a process");
         (1..=3).for_each(|number| process.tell(number).expect("room"));
         process.cancel("now");
+        begin.send(()).expect("it waits");
         process.join().await;
         assert_eq!(log.all(), ["Cancel(\"now\")", "1", "2", "3"]);
     });
@@ -317,9 +320,10 @@ fn mail_is_received_wherever_the_context_is_awaited() {
 #[test]
 fn try_recv_gives_what_is_left_after_a_cancel() {
     everywhere(|host| async move {
+        let (begin, begun) = oneshot::channel::<()>();
         let process = host
             .spawn(|mut ctx: Context<i64>| async move {
-                time::sleep(Duration::from_millis(5)).await;
+                begun.await.expect("the test says when");
                 assert_eq!(ctx.recv().await, None);
                 let mut sum = 0;
                 while let Some(number) = ctx.try_recv() {
@@ -330,6 +334,7 @@ fn try_recv_gives_what_is_left_after_a_cancel() {
             .expect("a process");
         (1..=4).for_each(|number| process.tell(number).expect("room"));
         process.cancel("enough");
+        begin.send(()).expect("it waits");
         assert_eq!(process.join().await.value, Payload::Int(10));
     });
 }
@@ -339,7 +344,7 @@ fn try_recv_gives_what_is_left_after_a_cancel() {
 fn nobody_waits_for_room_that_is_there() {
     simulated(|host| async move {
         for capacity in [1, 4, 63, 64, 1024] {
-            let (release, released) = windlass_runtime::channel::oneshot::channel::<()>();
+            let (release, released) = oneshot::channel::<()>();
             let process = host
                 .process()
                 .mailbox(MailboxPolicy::Bounded(capacity))

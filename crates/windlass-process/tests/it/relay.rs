@@ -1,15 +1,13 @@
 //! Two hosts with a wire between them.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use windlass_process::{
     ActorEvent, Bond, Context, ExitReason, Host, Message, Payload, Pid, Relay, RemoteSignal,
     Undelivered, Why,
 };
-use windlass_runtime::time;
 
-use crate::support::{everywhere, idle};
+use crate::support::{everywhere, idle, waits};
 
 /// A wire to another host in the same program.
 #[derive(Clone, Default)]
@@ -118,7 +116,9 @@ fn links_and_monitors_cross_too() {
                 assert_eq!(exited.by, Bond::Monitor(dead));
             })
             .expect("a process");
-        time::sleep(Duration::from_millis(2)).await;
+        for process in [linked.pid(), watches.pid()] {
+            waits(&rome, process).await;
+        }
         rome.kill(pid);
         assert_eq!(far.join().await.reason, ExitReason::Killed);
         assert_eq!(linked.join().await.reason, ExitReason::Killed);
@@ -146,7 +146,9 @@ fn a_lost_node_ends_what_leads_there() {
                 .ok_or(windlass_process::Fault::new("another event"))
             })
             .expect("a process");
-        time::sleep(Duration::from_millis(2)).await;
+        for process in [linked.pid(), stays.pid()] {
+            waits(&rome, process).await;
+        }
         rome.lose_node("paris");
         assert_eq!(linked.join().await.reason, ExitReason::NoConnection);
         assert_eq!(stays.join().await.reason, ExitReason::Normal);

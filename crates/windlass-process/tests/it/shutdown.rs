@@ -76,20 +76,20 @@ fn a_step_that_never_returns_is_named() {
     let runtime = Runtime::builder().workers(2).build().expect("a runtime");
     let host = Host::of(runtime.handle()).expect("a host");
     let (leave, left) = mpsc::channel::<()>();
+    let (enter, entered) = mpsc::channel();
     let stuck = host
         .process()
         .name("stuck")
         .step(Machine::new(move |_, _, _| {
+            enter.send(()).expect("the test waits");
             let _ = left.recv();
             Ok(Status::Continue)
         }))
         .expect("a process");
     let other = host.step(deaf()).expect("a process");
+    entered.recv().expect("it runs");
     let began = Instant::now();
-    let report = runtime.block_on(async {
-        time::sleep(Duration::from_millis(50)).await;
-        host.shutdown(Duration::from_millis(100)).await
-    });
+    let report = runtime.block_on(async { host.shutdown(Duration::from_millis(100)).await });
     assert!(began.elapsed() < Duration::from_secs(5));
     assert_eq!(report.stuck.len(), 1, "{report:?}");
     assert_eq!(report.stuck[0].pid, stuck.pid());
@@ -117,6 +117,7 @@ fn the_runtime_stops_processes_before_tasks() {
     let runtime = Runtime::builder().workers(2).build().expect("a runtime");
     let host = Host::of(runtime.handle()).expect("a host");
     let (record, task_log) = (log.clone(), log.clone());
+    let (begin, begun) = mpsc::channel();
     let task = runtime.spawn(async move {
         struct Last(Log<&'static str>);
         impl Drop for Last {
@@ -125,6 +126,7 @@ fn the_runtime_stops_processes_before_tasks() {
             }
         }
         let _last = Last(task_log);
+        begin.send(()).expect("the test waits");
         std::future::pending::<()>().await;
     });
     let process = host
@@ -135,7 +137,7 @@ fn the_runtime_stops_processes_before_tasks() {
             Payload::Int(1)
         })
         .expect("a process");
-    std::thread::sleep(Duration::from_millis(20));
+    begun.recv().expect("it runs");
     let report = runtime.shutdown(Duration::from_secs(5));
     assert!(report.is_clean(), "{report}");
     assert_eq!(log.all(), ["process", "task"]);

@@ -8,7 +8,7 @@ use windlass_process::supervisor::{
 use windlass_process::{Context, ExitReason, Fault, Host, Message, SpawnError};
 use windlass_runtime::time;
 
-use crate::support::{Count, Log, deaf, everywhere, expect_panics, idle, simulated};
+use crate::support::{Count, Log, deaf, eventually, everywhere, expect_panics, idle, simulated};
 
 /// A child that writes down its beginning and its end, has its id as a name, and obeys.
 fn child(id: &'static str, log: &Log<String>) -> ChildSpec {
@@ -41,7 +41,6 @@ fn at_once() -> Backoff {
 async fn say(host: &Host, name: &str, topic: &'static str) {
     host.send_to_name(name, Message::new(topic, ()))
         .expect("it lives");
-    time::sleep(Duration::from_millis(5)).await;
 }
 
 #[test]
@@ -62,16 +61,10 @@ fn each_strategy_restarts_those_it_says() {
                 .start(&host)
                 .expect("a supervisor");
             supervisor.started().await.expect("all start");
-            time::sleep(Duration::from_millis(5)).await;
             assert_eq!(log.all().len(), 3);
             say(&host, "b", "fail").await;
-            crate::support::eventually("they are back", || {
-                ["a", "b", "c"]
-                    .iter()
-                    .all(|name| host.whereis(name).is_some())
-            })
-            .await;
-            time::sleep(Duration::from_millis(5)).await;
+            let words = 3 + expected.split(' ').count();
+            eventually("they are back", || log.all().len() >= words).await;
             assert_eq!(log.all()[3..].join(" "), expected, "{strategy}");
             supervisor.cancel("enough");
             let reason = supervisor.join().await.reason;
@@ -95,15 +88,20 @@ fn kinds_of_children_say_when_they_come_back() {
             .start(&host)
             .expect("a supervisor");
         supervisor.started().await.expect("all start");
+        let times = |entry: &str| log.all().iter().filter(|there| *there == entry).count();
         for name in ["permanent", "transient"] {
             say(&host, name, "panic").await;
-            crate::support::eventually("it is back", || host.whereis(name).is_some()).await;
+            eventually("it is back", || times(&format!("+{name}")) == 2).await;
+            eventually("it has its name", || host.whereis(name).is_some()).await;
         }
         say(&host, "permanent", "end").await;
-        crate::support::eventually("it is back", || host.whereis("permanent").is_some()).await;
+        eventually("it is back", || times("+permanent") == 3).await;
         say(&host, "transient", "end").await;
         say(&host, "temporary", "fail").await;
-        time::sleep(Duration::from_millis(5)).await;
+        eventually("they end", || {
+            host.whereis("transient").is_none() && host.whereis("temporary").is_none()
+        })
+        .await;
         assert_eq!(host.whereis("transient"), None, "it ended normally");
         assert_eq!(host.whereis("temporary"), None);
         let tree = supervisor.tree().await.expect("it answers");
@@ -178,7 +176,8 @@ fn children_come_and_go_while_it_runs() {
         let error = supervisor.start_child(fails).await;
         assert_eq!(error, Err(SupervisorError::Spawn(SpawnError::NoRoom)));
         say(&host, "a", "fail").await;
-        crate::support::eventually("it is back", || host.whereis("a").is_some()).await;
+        let times = || log.all().iter().filter(|there| *there == "+a").count();
+        eventually("it is back", || times() == 2).await;
         supervisor.stop_child("a").await.expect("it is there");
         assert_eq!(host.whereis("a"), None);
         let gone = supervisor.stop_child("a").await;
@@ -202,7 +201,7 @@ fn a_killed_supervisor_takes_its_children_along() {
         supervisor.started().await.expect("all start");
         supervisor.kill();
         supervisor.join().await;
-        crate::support::eventually("they go, too", || host.processes() == 0).await;
+        eventually("they go, too", || host.processes() == 0).await;
     });
 }
 

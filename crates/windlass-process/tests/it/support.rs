@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use windlass_process::{
-    Context, Event, Events, Fault, Host, Message, Output, Payloads, Process, ProcessContext, Status,
+    Context, Event, Events, Fault, Host, Message, Output, Payloads, Pid, Process, ProcessContext,
+    ProcessState, Status,
 };
 use windlass_runtime::Runtime;
 
@@ -69,6 +70,18 @@ pub(crate) async fn eventually(what: &str, is_there: impl Fn() -> bool) {
         assert!(began.elapsed() < LONG, "{what}: it does not come");
         windlass_runtime::time::sleep(Duration::from_millis(1)).await;
     }
+}
+
+/// Waits until a process has begun and has nothing to do.
+pub(crate) async fn waits(host: &Host, pid: Pid) {
+    eventually("it waits", || {
+        let found = host.list().into_iter().find(|info| info.pid == pid);
+        matches!(
+            found.map(|info| info.state),
+            Some(ProcessState::Idle | ProcessState::Blocked)
+        )
+    })
+    .await;
 }
 
 /// A record that processes write and the test reads.
