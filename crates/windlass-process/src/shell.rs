@@ -469,9 +469,11 @@ pub(crate) fn conclude<M: Send + 'static>(
     let (names, groups) = shell.names_and_groups();
     host.release_names(shell.pid, &names);
     host.leave_groups(shell.pid, &groups);
-    host.release();
+    let was_last = host.release();
     announce(shell, reason, value);
-    host.ended();
+    if was_last {
+        host.tell_shutdown();
+    }
 }
 
 impl fmt::Debug for Shell {

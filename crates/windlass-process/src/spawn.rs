@@ -25,6 +25,11 @@ use crate::step::{Process, ProcessContext, StepBody};
 #[derive(Clone)]
 pub struct Spawn {
     host: Host,
+    terms: Terms,
+}
+
+#[derive(Clone)]
+struct Terms {
     options: Options,
     name: Option<Arc<str>>,
     mailbox: Option<MailboxPolicy>,
@@ -38,12 +43,14 @@ impl Spawn {
     pub(crate) fn new(host: Host) -> Spawn {
         Spawn {
             host,
-            options: Options::here(),
-            name: None,
-            mailbox: None,
-            link: None,
-            monitor: None,
-            supervised: false,
+            terms: Terms {
+                options: Options::here(),
+                name: None,
+                mailbox: None,
+                link: None,
+                monitor: None,
+                supervised: false,
+            },
         }
     }
 
@@ -55,37 +62,37 @@ impl Spawn {
     /// Registers this name for it; the spawn fails if another process has it.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Spawn {
         let name = name.into();
-        self.options.name = Some((*name).to_owned().into());
-        self.name = Some(name);
+        self.terms.options.name = Some((*name).to_owned().into());
+        self.terms.name = Some(name);
         self
     }
 
     /// How much its mailbox holds.
     pub fn mailbox(mut self, policy: MailboxPolicy) -> Spawn {
-        self.mailbox = Some(policy);
+        self.terms.mailbox = Some(policy);
         self
     }
 
     /// Its priority.
     pub fn class(mut self, class: Class) -> Spawn {
-        self.options.class = class;
+        self.terms.options.class = class;
         self
     }
 
     /// Links it to this process from its first moment.
     pub fn linked_to(mut self, parent: Pid) -> Spawn {
-        self.link = Some(parent);
+        self.terms.link = Some(parent);
         self
     }
 
     /// Lets this process know of its end.
     pub fn monitored_by(mut self, parent: Pid) -> Spawn {
-        self.monitor = Some(parent);
+        self.terms.monitor = Some(parent);
         self
     }
 
     pub(crate) fn supervised(mut self) -> Spawn {
-        self.supervised = true;
+        self.terms.supervised = true;
         self
     }
 
@@ -97,7 +104,8 @@ impl Spawn {
         Fut: Future + Send + 'static,
         Fut::Output: Outcome,
     {
-        let core = self.settle::<M>()?;
+        let Spawn { host, terms } = self;
+        let core = terms.settle::<M>(host)?;
         let context = Context::new(core.clone());
         let future = match catch_unwind(AssertUnwindSafe(|| f(context))) {
             Ok(future) => future,
@@ -109,7 +117,7 @@ impl Spawn {
             }
         };
         let body = ActorBody::new(core.clone(), future);
-        self.start(core, body)
+        terms.start(core, body)
     }
 
     /// Starts an actor.
@@ -137,7 +145,8 @@ impl Spawn {
                 method: method.into(),
             });
         }
-        let core = match self.settle::<Message>() {
+        let Spawn { host, terms } = self;
+        let core = match terms.settle::<Message>(host) {
             Ok(core) => core,
             Err(error) => {
                 contain(|| process.close());
@@ -150,7 +159,7 @@ impl Spawn {
         let reason = match begun {
             Ok(Ok(())) => {
                 let body = StepBody::new(core.clone(), context, process);
-                return self.start(core, body);
+                return terms.start(core, body);
             }
             Ok(Err(fault)) => ExitReason::from(fault),
             Err(panic) => {
@@ -165,16 +174,19 @@ impl Spawn {
         });
         Err(SpawnError::Init(reason))
     }
+}
 
-    /// Makes room for a process, with its PID and its name.
-    fn settle<M: Send + 'static>(&self) -> Result<Arc<Core<M>>, SpawnError> {
-        let host = &self.host.0;
-        let policy = self.mailbox.unwrap_or(host.mailbox);
+impl Terms {
+    /// Makes room for a process, with its PID and its name. It takes the host over: all processes count on
+    /// one line that they are there.
+    fn settle<M: Send + 'static>(&self, host: Host) -> Result<Arc<Core<M>>, SpawnError> {
+        let policy = self.mailbox.unwrap_or(host.0.mailbox);
         if !policy.is_possible() {
             return Err(SpawnError::NoRoom);
         }
-        host.reserve()?;
-        let core = Arc::new(Core::new(host.new_pid(), host.clone(), Mail::new(policy)));
+        host.0.reserve()?;
+        let core = Arc::new(Core::new(host.0.new_pid(), host.0, Mail::new(policy)));
+        let host = &core.shell.host;
         if self.supervised {
             core.shell.set_supervised();
         }
@@ -201,7 +213,7 @@ impl Spawn {
         M: Send + 'static,
         B: windlass_core::task::Body<Output = ()> + Send + 'static,
     {
-        let host = &self.host.0;
+        let host = &core.shell.host;
         let mut monitor = None;
         if self.link.is_some() || self.monitor.is_some() {
             let process: Arc<dyn Resident> = core.clone();
@@ -229,10 +241,10 @@ impl Spawn {
 impl fmt::Debug for Spawn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spawn")
-            .field("name", &self.name)
-            .field("mailbox", &self.mailbox)
-            .field("linked_to", &self.link)
-            .field("monitored_by", &self.monitor)
+            .field("name", &self.terms.name)
+            .field("mailbox", &self.terms.mailbox)
+            .field("linked_to", &self.terms.link)
+            .field("monitored_by", &self.terms.monitor)
             .finish_non_exhaustive()
     }
 }

@@ -462,17 +462,15 @@ impl Shared {
         }
     }
 
-    /// Gives a reservation back: the process is closed.
-    pub(crate) fn release(&self) {
+    /// Gives a reservation back: the process is closed. True: it was the last one of a closed host.
+    pub(crate) fn release(&self) -> bool {
         // AcqRel: a shutdown that sees the last one go sees what it has done.
-        self.counts.live.fetch_sub(ONE, Ordering::AcqRel);
+        self.counts.live.fetch_sub(ONE, Ordering::AcqRel) == ONE | CLOSED
     }
 
     /// Tells a shutdown that waits.
-    pub(crate) fn ended(&self) {
-        if self.counts.live.load(Ordering::Acquire) == CLOSED {
-            self.emptied.notify_waiters();
-        }
+    pub(crate) fn tell_shutdown(&self) {
+        self.emptied.notify_waiters();
     }
 
     pub(crate) fn new_pid(&self) -> Pid {
