@@ -63,10 +63,8 @@ impl Bonds {
 #[derive(Default)]
 pub(crate) struct Ties {
     links: BTreeMap<Pid, Link>,
-    /// Links that were undone when the other end was over: its letter is on the way, and does not count.
-    undone: Vec<Pid>,
-    /// Those who are told of its end.
-    monitors: BTreeMap<u64, Observer>,
+    /// Those who are told of its end. By watcher, too: each host counts its monitors for itself.
+    monitors: BTreeMap<(Pid, u64), Observer>,
     /// Those whose end it wants to be told of.
     pub(crate) watching: BTreeMap<u64, Pid>,
     names: Vec<Arc<str>>,
@@ -86,6 +84,9 @@ pub(crate) struct Ties {
 pub(crate) struct Link {
     peer: Peer,
     letter: Letter<Signal>,
+    /// The other end is over, and the news of that is on its way. It counts only if the link is still here
+    /// then.
+    over: bool,
 }
 
 pub(crate) enum Peer {
@@ -293,7 +294,8 @@ impl Shell {
     pub(crate) fn add_link(&self, to: Pid, peer: Peer) -> bool {
         let letter = Letter::new(Signal::Blank);
         self.with_ties(|ties| {
-            ties.links.entry(to).or_insert(Link { peer, letter });
+            let over = false;
+            ties.links.entry(to).or_insert(Link { peer, letter, over });
         })
         .is_some()
     }
@@ -307,23 +309,30 @@ impl Shell {
         link.is_some()
     }
 
-    /// Undoes a link whose other end is over. Its letter may be here already.
-    pub(crate) fn ignore_link(&self, to: Pid) {
-        self.with_ties(|ties| {
-            if !ties.undone.contains(&to) {
-                ties.undone.push(to);
-            }
-        });
+    /// The other end of a link is over; false: there is no such link, or it was told already.
+    fn mark_link(&self, to: Pid) -> bool {
+        let mut bonds = self.bonds.lock();
+        let link = bonds.ties_if_any().and_then(|ties| ties.links.get_mut(&to));
+        link.is_some_and(|link| !std::mem::replace(&mut link.over, true))
     }
 
-    /// Whether the news of an end came over a link that was undone meanwhile.
-    pub(crate) fn was_undone(&self, to: Pid) -> bool {
+    /// The news that the other end of a link is over has come; false: the link was undone meanwhile.
+    pub(crate) fn end_link(&self, to: Pid) -> bool {
         let mut bonds = self.bonds.lock();
         let Some(ties) = bonds.ties_if_any() else {
             return false;
         };
-        let place = ties.undone.iter().position(|undone| *undone == to);
-        place.map(|place| ties.undone.swap_remove(place)).is_some()
+        let is_over = ties.links.get(&to).is_some_and(|link| link.over);
+        let link = is_over.then(|| ties.links.remove(&to)).flatten();
+        drop(bonds);
+        link.is_some()
+    }
+
+    /// Tells the process of the end of another, if it still wants to know.
+    pub(crate) fn tell_exit(&self, exited: Exited) {
+        if exited.by != Bond::Link || self.mark_link(exited.pid) {
+            self.signal(Signal::Exit(exited));
+        }
     }
 
     pub(crate) fn new_monitor(&self, target: Pid) -> Option<MonitorRef> {
@@ -335,18 +344,19 @@ impl Shell {
     }
 
     /// Tells `watcher` when this one ends. False: it has.
-    pub(crate) fn add_observer(&self, id: MonitorRef, peer: Peer) -> bool {
+    pub(crate) fn add_observer(&self, watcher: Pid, id: MonitorRef, peer: Peer) -> bool {
         let letter = Letter::new(Signal::Blank);
-        self.with_ties(|ties| ties.monitors.insert(id.0, Observer { peer, letter }))
+        let observer = Observer { peer, letter };
+        self.with_ties(|ties| ties.monitors.insert((watcher, id.0), observer))
             .is_some()
     }
 
-    pub(crate) fn remove_observer(&self, id: MonitorRef) {
+    pub(crate) fn remove_observer(&self, watcher: Pid, id: MonitorRef) {
         let observer = self
             .bonds
             .lock()
             .ties_if_any()
-            .and_then(|ties| ties.monitors.remove(&id.0));
+            .and_then(|ties| ties.monitors.remove(&(watcher, id.0)));
         drop(observer);
     }
 
@@ -360,31 +370,22 @@ impl Shell {
         target.flatten()
     }
 
-    /// Links and monitors that lead to a node which cannot be reached any more.
-    pub(crate) fn lose_node(&self, lost: &dyn Fn(Pid) -> bool) -> Vec<Exited> {
+    /// The ends of links and monitors that lead to processes which cannot be reached any more.
+    pub(crate) fn bonds_to(&self, lost: &dyn Fn(Pid) -> bool) -> Vec<Exited> {
         let exited = |pid, by| Exited {
             pid,
             reason: ExitReason::NoConnection,
             by,
         };
-        let found = self.with_ties(|ties| {
-            let links: Vec<_> = ties
-                .links
-                .keys()
-                .copied()
-                .filter(|pid| lost(*pid))
-                .collect();
-            let watched = ties.watching.iter().filter(|(_, pid)| lost(**pid));
-            let mut found: Vec<_> = watched
-                .map(|(id, pid)| exited(*pid, Bond::Monitor(MonitorRef(*id))))
-                .collect();
-            for pid in links {
-                ties.links.remove(&pid);
-                found.push(exited(pid, Bond::Link));
-            }
-            found
-        });
-        found.unwrap_or_default()
+        let mut bonds = self.bonds.lock();
+        let Some(ties) = bonds.ties_if_any() else {
+            return Vec::new();
+        };
+        let links = ties.links.keys().map(|pid| exited(*pid, Bond::Link));
+        let watching = ties.watching.iter();
+        let monitors = watching.map(|(id, pid)| exited(*pid, Bond::Monitor(MonitorRef(*id))));
+        let all = monitors.chain(links);
+        all.filter(|exited| lost(exited.pid)).collect()
     }
 }
 
@@ -405,6 +406,7 @@ pub(crate) fn link_here(one: &Arc<dyn Resident>, other: &Arc<dyn Resident>) -> b
         let link = || Link {
             peer: Peer::Here(peer.clone()),
             letter: Letter::new(Signal::Blank),
+            over: false,
         };
         ties.links.entry(peer.shell().pid).or_insert_with(link);
     }
@@ -449,22 +451,23 @@ pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> boo
         reason: reason.clone(),
         by,
     };
-    for (id, observer) in monitors {
+    for ((_, id), observer) in monitors {
         let by = Bond::Monitor(MonitorRef(id));
         shell.host.tell(observer.peer, observer.letter, exited(by));
     }
     for (_, link) in links {
-        // One that has undone the link in this moment is not told. One that undoes it from now on finds it gone,
-        // and ignores the letter.
-        if let Peer::Here(peer) = &link.peer
-            && !peer.shell().remove_link(shell.pid)
-        {
+        // One whose end is on the way here is gone itself, and one that has undone the link is not told.
+        let wants = match &link.peer {
+            Peer::Here(peer) => peer.shell().mark_link(shell.pid),
+            Peer::Elsewhere(_) => true,
+        };
+        if link.over || !wants {
             continue;
         }
         shell.host.tell(link.peer, link.letter, exited(Bond::Link));
     }
     for (id, target) in watching {
-        shell.host.end_monitor(target, MonitorRef(id));
+        shell.host.end_monitor(target, shell.pid, MonitorRef(id));
     }
     let waiters = waiters.into_iter().map(|waiter| waiter.waker);
     for waker in waiters.chain(foreign) {

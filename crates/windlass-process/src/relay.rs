@@ -49,6 +49,8 @@ pub enum RemoteSignal {
     },
     /// It does not any more.
     Demonitor {
+        /// Who.
+        by: Pid,
         /// Which of its monitors.
         id: MonitorRef,
     },

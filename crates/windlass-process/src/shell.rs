@@ -48,6 +48,9 @@ pub(crate) enum Signal {
     Blank,
 }
 
+/// Why everything is told to stop when a host ends.
+pub(crate) const SHUTDOWN: &str = "shutdown";
+
 const KILLED: u32 = 1 << 0;
 const RUNNING: u32 = 1 << 1;
 pub(crate) const CANCELLED: u32 = 1 << 2;
@@ -206,7 +209,7 @@ impl Shell {
     /// Called once, before the task can run.
     pub(crate) fn set_task(&self, task: TaskRef) {
         let _ = self.task.set(task);
-        // Pairs with the fence in `wake`: whoever found no task there has put its letter in before the
+        // Pairs with the fence in `wake_unborn`: whoever found no task there has put its letter in before the
         // first turn looks.
         fence(Ordering::SeqCst);
     }
@@ -273,6 +276,7 @@ impl Shell {
     }
 
     pub(crate) fn is_running(&self) -> bool {
+        // Acquire: pairs with the AcqRel in `end_step`; for display.
         self.flags.load(Ordering::Acquire) & RUNNING != 0
     }
 
@@ -281,6 +285,7 @@ impl Shell {
     }
 
     pub(crate) fn is_complete(&self) -> bool {
+        // Acquire: pairs with the AcqRel in `announce`: the bonds are over.
         self.flags.load(Ordering::Acquire) & COMPLETE != 0
     }
 
@@ -360,7 +365,7 @@ impl Shell {
                         Bond::Monitor(MonitorRef(id)) => self
                             .with_ties(|ties| ties.watching.remove(&id).is_some())
                             .unwrap_or(false),
-                        Bond::Link if self.was_undone(exited.pid) => false,
+                        Bond::Link if !self.end_link(exited.pid) => false,
                         Bond::Link if self.traps_links() => true,
                         Bond::Link if exited.reason.is_normal() => false,
                         Bond::Link => return Err(exited.reason),
@@ -449,6 +454,7 @@ pub(crate) fn conclude<M: Send + 'static>(
     let shell = &core.shell;
     let host = &shell.host;
     host.leave_routing(shell.pid);
+    host.count_unread(core.mail.unread().unwrap_or(0));
     let unread = core.mail.close();
     let unheard = shell.signals.close();
     shell.leave();

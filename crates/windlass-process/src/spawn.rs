@@ -18,7 +18,7 @@ use crate::mail::{Mail, MailboxPolicy};
 use crate::message::Message;
 use crate::payload::Payloads;
 use crate::pid::Pid;
-use crate::shell::{Core, Resident, conclude};
+use crate::shell::{Core, Resident, SHUTDOWN, Signal, conclude};
 use crate::step::{Process, ProcessContext, StepBody};
 
 /// How a process is to be started: name, mailbox, bonds. Made by [`Host::process`].
@@ -192,6 +192,10 @@ impl Terms {
         }
         let process: Arc<dyn Resident> = core.clone();
         host.enter_routing(process.clone());
+        if host.is_closed() && !self.supervised {
+            // The shutdown may have missed it. A supervisor sees to its own.
+            core.shell.signal(Signal::Cancel(SHUTDOWN.into()));
+        }
         if let Some(name) = &self.name
             && let Err(error) = host.give_name(name.clone(), &process)
         {

@@ -64,7 +64,12 @@ impl Handle {
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
-        self.pool().spawn_known(body, options, know)
+        let (handle, refused) = self
+            .pool()
+            .spawn_known(body, options, |entry| know(entry.task()));
+        // User code, which may spawn.
+        drop(refused);
+        handle
     }
 
     /// Adds a front end; it is told to stop when the runtime does.
@@ -77,31 +82,25 @@ impl Handle {
         Ok(())
     }
 
-    /// The first front end for which `wanted` has an answer.
-    pub fn attached<T>(&self, wanted: impl Fn(&dyn Any) -> Option<T>) -> Option<T> {
-        let state = self.shared().front_ends.0.lock();
-        state
-            .there
-            .iter()
-            .find_map(|front_end| wanted(&**front_end))
+    /// The first front end of this type that is `wanted`.
+    pub fn attached<T: FrontEnd>(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        self.shared().front_ends.0.lock().find(wanted)
     }
 
-    /// As `attached`, or else the one that `make` makes: callers at the same time get the same.
-    pub fn attached_or<T>(
+    /// As `attached`, or else this one, which is added: callers at the same time get the same.
+    pub fn attached_or<T: FrontEnd>(
         &self,
-        wanted: impl Fn(&dyn Any) -> Option<T>,
-        make: impl FnOnce() -> (Arc<dyn FrontEnd>, T),
-    ) -> Result<T, RuntimeStopping> {
+        wanted: impl Fn(&T) -> bool,
+        made: Arc<T>,
+    ) -> Result<Arc<T>, RuntimeStopping> {
         let mut state = self.shared().front_ends.0.lock();
-        let mut there = state.there.iter();
-        if let Some(found) = there.find_map(|front_end| wanted(&**front_end)) {
+        if let Some(found) = state.find(wanted) {
             return Ok(found);
         }
         if state.stopping {
             return Err(RuntimeStopping);
         }
-        let (front_end, made) = make();
-        state.there.push(front_end);
+        state.there.push(made.clone());
         Ok(made)
     }
 
@@ -111,6 +110,15 @@ impl Handle {
             Some(simulator) => simulator.random(),
             None => windlass_core::sync::random(),
         }
+    }
+}
+
+impl State {
+    fn find<T: FrontEnd>(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        self.there.iter().find_map(|front_end| {
+            let any: Arc<dyn Any + Send + Sync> = front_end.clone();
+            any.downcast::<T>().ok().filter(|found| wanted(found))
+        })
     }
 }
 

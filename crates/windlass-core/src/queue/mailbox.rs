@@ -157,7 +157,7 @@ impl<T> Mailbox<T> {
             unsafe { node.as_ref() }
                 .next
                 .with_mut(|next| unsafe { *next = top });
-            // Release: pairs with the Acquire swaps in `fetch` and `close`: the reader sees the letter.
+            // Release: pairs with the Acquire in `fetch` and `close`: the reader sees the letter.
             match self.top.compare_exchange_weak(
                 top,
                 node.as_ptr(),
@@ -177,8 +177,7 @@ impl<T> Mailbox<T> {
         self.top.load(Ordering::Relaxed) == closed_mark()
     }
 
-    /// Refuses letters from now on; gives those that are in it, oldest first. The caller is the mailbox's
-    /// only reader.
+    /// Refuses letters from now on; gives those that are in it, oldest first.
     pub fn close(&self) -> Inbox<T> {
         // Acquire: pairs with the Release in `push`.
         let top = self.top.swap(closed_mark(), Ordering::Acquire);
@@ -199,17 +198,29 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Moves everything from the mailbox behind what is here; true if there was something. The caller is
-    /// the mailbox's only reader.
+    /// Moves everything from the mailbox behind what is here; true if there was something.
+    ///
+    /// An exchange, not a swap: somebody else may close the mailbox in this moment, and the mark stays.
     #[inline]
     pub fn fetch(&mut self, mailbox: &Mailbox<T>) -> bool {
         // Relaxed: a letter that is not seen here finds an empty mailbox, and its writer wakes us.
-        let top = mailbox.top.load(Ordering::Relaxed);
-        if top.is_null() || top == closed_mark() {
-            return false;
+        let mut top = mailbox.top.load(Ordering::Relaxed);
+        loop {
+            if top.is_null() || top == closed_mark() {
+                return false;
+            }
+            // Acquire: pairs with the Release in `push`. What is taken is the whole stack below the top of
+            // this very moment, so it does not matter which node it is.
+            match mailbox.top.compare_exchange_weak(
+                top,
+                ptr::null_mut(),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break,
+                Err(changed) => top = changed,
+            }
         }
-        // Acquire: pairs with the Release in `push`. Only the reader closes, so this is not the mark.
-        let top = mailbox.top.swap(ptr::null_mut(), Ordering::Acquire);
         self.append(top);
         true
     }
@@ -263,7 +274,7 @@ impl<T> Inbox<T> {
     fn append(&mut self, newest: *mut Node<T>) {
         let (mut chain, mut node) = (ptr::null_mut(), newest);
         while let Some(there) = NonNull::new(node) {
-            // SAFETY: the swap made the whole stack ours.
+            // SAFETY: the exchange made the whole stack ours.
             unsafe { there.as_ref() }.next.with_mut(|next| unsafe {
                 node = *next;
                 *next = chain;

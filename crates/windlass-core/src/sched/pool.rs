@@ -23,8 +23,7 @@ use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
 use crate::sync::{Arc, Mutex, Padded, Parker, Wakeup, clock, thread};
 use crate::task::state::Home;
 use crate::task::{
-    Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, TaskRef, block_cache,
-    contain,
+    Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache, contain,
 };
 use crate::tuning;
 
@@ -244,16 +243,32 @@ impl Pool {
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
+        self.spawn_known(body, options, |_| {})
+    }
+
+    /// As `spawn_or_refuse`; `know` is told of the task before it can run.
+    #[inline]
+    pub fn spawn_known<B>(
+        &self,
+        body: B,
+        options: Options,
+        know: impl FnOnce(&Entry),
+    ) -> (JoinHandle<B::Output>, Refused)
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
         context::with_worker(|worker| match worker {
             Some(worker) if std::ptr::eq(&raw const *worker.pool, self) => {
                 let (entry, handle) = self.make(body, || worker.next_id(), options);
+                know(&entry);
                 if self.stop.is_stopping() {
                     return (handle, Refused(Some(entry)));
                 }
                 worker.spawn(entry);
                 (handle, Refused(None))
             }
-            _ => self.spawn_from_outside(body, options),
+            _ => self.spawn_known_from_outside(body, options, know),
         })
     }
 
@@ -268,43 +283,27 @@ impl Pool {
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
-        self.outside.submitted.fetch_add(1, Ordering::Relaxed);
-        let (entry, handle) = self.make(body, || self.next_id(), options);
-        if self.stop.is_stopping() {
-            return (handle, Refused(Some(entry)));
-        }
-        (handle, Refused(self.try_inject(entry).err()))
+        self.spawn_known_from_outside(body, options, |_| {})
     }
 
-    /// As `spawn`; `know` is told of the task before it can run.
-    pub fn spawn_known<B>(
+    #[inline]
+    fn spawn_known_from_outside<B>(
         &self,
         body: B,
         options: Options,
-        know: impl FnOnce(TaskRef),
-    ) -> JoinHandle<B::Output>
+        know: impl FnOnce(&Entry),
+    ) -> (JoinHandle<B::Output>, Refused)
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
-        let (handle, refused) = context::with_worker(|worker| {
-            let own = worker.filter(|worker| std::ptr::eq(&raw const *worker.pool, self));
-            let id = || own.map_or_else(|| self.next_id(), |worker| worker.next_id());
-            let (entry, handle) = self.make(body, id, options);
-            know(entry.task());
-            if self.stop.is_stopping() {
-                return (handle, Some(entry));
-            }
-            let Some(worker) = own else {
-                self.outside.submitted.fetch_add(1, Ordering::Relaxed);
-                return (handle, self.try_inject(entry).err());
-            };
-            worker.spawn(entry);
-            (handle, None)
-        });
-        // User code, which may spawn.
-        drop(Refused(refused));
-        handle
+        self.outside.submitted.fetch_add(1, Ordering::Relaxed);
+        let (entry, handle) = self.make(body, || self.next_id(), options);
+        know(&entry);
+        if self.stop.is_stopping() {
+            return (handle, Refused(Some(entry)));
+        }
+        (handle, Refused(self.try_inject(entry).err()))
     }
 
     /// Starts a task unless the injector is full or the pool is stopping; hands the body back then.

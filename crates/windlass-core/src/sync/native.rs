@@ -268,9 +268,9 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         limit: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
-        // The one timed wait: its callers wait for a deadline, a keep-alive or the watchdog's period.
         let (guard, result) = self
             .0
+            // The one timed wait: its callers wait for a deadline, a keep-alive or the watchdog's period.
             .wait_timeout(guard, limit)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         (guard, result.timed_out())

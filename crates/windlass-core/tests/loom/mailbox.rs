@@ -158,3 +158,24 @@ fn mailbox_a_letter_is_read_or_handed_back() {
         assert_eq!(all, [1, 2]);
     });
 }
+
+#[test]
+fn mailbox_it_may_be_closed_by_another_than_its_reader() {
+    loom::model(|| {
+        let mailbox = Arc::new(Mailbox::new());
+        let (reader, closer) = (mailbox.clone(), mailbox.clone());
+        let fetched = loom::thread::spawn(move || {
+            let mut inbox = Inbox::new();
+            inbox.fetch(&reader);
+            std::iter::from_fn(|| inbox.pop()).map(read).count()
+        });
+        let left = loom::thread::spawn(move || {
+            let mut inbox = closer.close();
+            std::iter::from_fn(|| inbox.pop()).map(read).count()
+        });
+        let sent = mailbox.push(letter(1)).is_ok();
+        let read = fetched.join().unwrap() + left.join().unwrap();
+        assert_eq!(read, usize::from(sent));
+        assert!(mailbox.push(letter(2)).is_err(), "it stays closed");
+    });
+}

@@ -8,7 +8,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -60,12 +60,12 @@ pub struct Host(pub(crate) Arc<Shared>);
 /// What the processes of a host share.
 pub(crate) struct Shared {
     pub(crate) runtime: Handle,
-    own: Weak<Shared>,
     place: Place,
     incarnation: u64,
     is_default: bool,
     counts: Padded<Counts>,
     monitors: AtomicU64,
+    unread_at_exit: AtomicU64,
     shards: Vec<Padded<Mutex<Residents>>>,
     limit: usize,
     names: Mutex<BTreeMap<Arc<str>, Arc<dyn Resident>>>,
@@ -136,6 +136,7 @@ const CLOSED: usize = 1;
 const ONE: usize = 2;
 /// Enough that two workers seldom meet.
 const SHARDS: usize = 16;
+
 /// Options of a [`Host`].
 pub struct HostBuilder {
     name: String,
@@ -206,9 +207,8 @@ impl HostBuilder {
         }
         let place = Place::of(self.node.as_deref(), &self.name).map_err(BuildError::Name)?;
         let shards = std::iter::repeat_with(Padded::default).take(SHARDS);
-        Ok(Arc::new_cyclic(|own| Shared {
+        Ok(Arc::new(Shared {
             runtime: runtime.clone(),
-            own: own.clone(),
             place,
             // A simulation has its own dice.
             incarnation: runtime.random(),
@@ -218,6 +218,7 @@ impl HostBuilder {
                 latest: AtomicU64::new(0),
             }),
             monitors: AtomicU64::new(0),
+            unread_at_exit: AtomicU64::new(0),
             shards: shards.collect(),
             limit: self.limit,
             names: Mutex::default(),
@@ -248,10 +249,7 @@ impl Host {
 
     /// The host that a runtime has by itself, from its first use.
     pub fn of(runtime: &Handle) -> Result<Host, BuildError> {
-        let own = |front_end: &dyn Any| {
-            let shared = front_end.downcast_ref::<Shared>()?;
-            shared.is_default.then(|| shared.own.upgrade()).flatten()
-        };
+        let own = |host: &Shared| host.is_default;
         if let Some(host) = runtime.attached(own) {
             return Ok(Host(host));
         }
@@ -259,7 +257,7 @@ impl Host {
         builder.is_default = true;
         let made = builder.make(runtime)?;
         runtime
-            .attached_or(own, || (made.clone(), made.clone()))
+            .attached_or(own, made)
             .map(Host)
             .map_err(|RuntimeStopping| BuildError::Stopping)
     }
@@ -319,8 +317,8 @@ impl Host {
     pub fn lose_node(&self, node: &str) {
         let lost = |pid: Pid| pid.place() != self.0.place && pid.node().as_deref() == Some(node);
         for process in self.0.all() {
-            for exited in process.shell().lose_node(&lost) {
-                process.shell().signal(Signal::Exit(exited));
+            for exited in process.shell().bonds_to(&lost) {
+                process.shell().tell_exit(exited);
             }
         }
     }
@@ -390,6 +388,12 @@ impl Host {
     }
 
     // ---- looking inside ----
+
+    /// Messages that were accepted and never read, because their process ended. Those of unbounded mailboxes
+    /// are not counted.
+    pub fn unread_at_exit(&self) -> u64 {
+        self.0.unread_at_exit.load(Ordering::Relaxed)
+    }
 
     /// How many processes there are.
     pub fn processes(&self) -> usize {
@@ -479,6 +483,14 @@ impl Shared {
         Pid::new(self.place, self.incarnation, number)
     }
 
+    pub(crate) fn count_unread(&self, messages: usize) {
+        if messages > 0 {
+            // Relaxed: a count for people.
+            self.unread_at_exit
+                .fetch_add(messages as u64, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn next_monitor(&self) -> u64 {
         self.monitors.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -490,6 +502,13 @@ impl Shared {
     pub(crate) fn enter_routing(&self, process: Arc<dyn Resident>) {
         let pid = process.shell().pid;
         self.shard(pid).lock().insert(ByNumber(process));
+    }
+
+    /// Whether new processes are refused. Asked after `enter_routing`: a shutdown that did not see the process
+    /// in its shard has closed before, and is seen here.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Relaxed: the lock of the shard orders it.
+        self.counts.live.load(Ordering::Relaxed) & CLOSED != 0
     }
 
     pub(crate) fn leave_routing(&self, pid: Pid) {
@@ -556,12 +575,11 @@ impl Shared {
             _ => return,
         };
         if let Some(process) = self.find(whom) {
-            process.shell().remove_link(to);
-            process.shell().signal(Signal::Exit(Exited {
+            process.shell().tell_exit(Exited {
                 pid: to,
                 reason: ExitReason::NoConnection,
                 by,
-            }));
+            });
         }
     }
 
@@ -582,7 +600,7 @@ impl Shared {
             }
             (RemoteSignal::Link(from), None) => self.send_signal(from, gone(Bond::Link)),
             (RemoteSignal::Monitor { by, id }, Some(process)) => {
-                if !process.shell().add_observer(id, Peer::Elsewhere(by)) {
+                if !process.shell().add_observer(by, id, Peer::Elsewhere(by)) {
                     self.send_signal(by, gone(Bond::Monitor(id)));
                 }
             }
@@ -592,15 +610,10 @@ impl Shared {
             (RemoteSignal::Unlink(from), Some(process)) => {
                 process.shell().remove_link(from);
             }
-            (RemoteSignal::Demonitor { id }, Some(process)) => {
-                process.shell().remove_observer(id);
+            (RemoteSignal::Demonitor { by, id }, Some(process)) => {
+                process.shell().remove_observer(by, id);
             }
-            (RemoteSignal::Exited(exited), Some(process)) => {
-                // A link that was undone meanwhile does not count any more.
-                if exited.by != Bond::Link || process.shell().remove_link(exited.pid) {
-                    process.shell().signal(Signal::Exit(exited));
-                }
-            }
+            (RemoteSignal::Exited(exited), Some(process)) => process.shell().tell_exit(exited),
             (RemoteSignal::Cancel(reason), Some(process)) => {
                 process.shell().signal(Signal::Cancel(reason));
             }
@@ -626,17 +639,18 @@ impl Shared {
             return;
         }
         let linked = self.find(to).is_some_and(|other| link_here(one, &other));
-        if !linked {
-            one.shell().signal(Signal::Exit(Exited {
+        if !linked && one.shell().add_link(to, Peer::Elsewhere(to)) {
+            one.shell().tell_exit(Exited {
                 pid: to,
                 reason: ExitReason::NoProcess,
                 by: Bond::Link,
-            }));
+            });
         }
     }
 
     pub(crate) fn unlink(&self, one: &dyn Resident, to: Pid) {
-        let was_linked = one.shell().remove_link(to);
+        // The news of its end may be on the way; without the link it does not count.
+        one.shell().remove_link(to);
         match self.find(to) {
             Some(other) => {
                 other.shell().remove_link(one.shell().pid);
@@ -644,7 +658,6 @@ impl Shared {
             None if to.place() != self.place => {
                 self.send_signal(to, RemoteSignal::Unlink(one.shell().pid));
             }
-            None if !was_linked => one.shell().ignore_link(to),
             None => {}
         }
     }
@@ -663,28 +676,28 @@ impl Shared {
         let peer = Peer::Here(watcher.clone());
         let added = self
             .find(target)
-            .is_some_and(|process| process.shell().add_observer(id, peer));
+            .is_some_and(|process| process.shell().add_observer(by, id, peer));
         if !added {
-            watcher.shell().signal(Signal::Exit(Exited {
+            watcher.shell().tell_exit(Exited {
                 pid: target,
                 reason: ExitReason::NoProcess,
                 by: Bond::Monitor(id),
-            }));
+            });
         }
         id
     }
 
     pub(crate) fn demonitor(&self, watcher: &dyn Resident, id: MonitorRef) {
         if let Some(target) = watcher.shell().end_monitor(id) {
-            self.end_monitor(target, id);
+            self.end_monitor(target, watcher.shell().pid, id);
         }
     }
 
-    pub(crate) fn end_monitor(&self, target: Pid, id: MonitorRef) {
+    pub(crate) fn end_monitor(&self, target: Pid, by: Pid, id: MonitorRef) {
         match self.find(target) {
-            Some(process) => process.shell().remove_observer(id),
+            Some(process) => process.shell().remove_observer(by, id),
             None if target.place() != self.place => {
-                self.send_signal(target, RemoteSignal::Demonitor { id });
+                self.send_signal(target, RemoteSignal::Demonitor { by, id });
             }
             None => {}
         }
@@ -757,10 +770,8 @@ impl Shared {
             self.groups.remove(group, pid);
         }
     }
-}
 
-impl Shared {
-    fn new_name(&self) -> Arc<str> {
+    fn name(&self) -> Arc<str> {
         Pid::new(self.place, 0, 0).host()
     }
 }
@@ -768,7 +779,7 @@ impl Shared {
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host")
-            .field("name", &self.0.new_name())
+            .field("name", &self.0.name())
             .field("processes", &self.processes())
             .finish()
     }

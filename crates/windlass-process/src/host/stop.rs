@@ -15,7 +15,7 @@ use crate::bonds::announce;
 use crate::exit::ExitReason;
 use crate::payload::Payload;
 use crate::pid::Pid;
-use crate::shell::{Resident, Signal};
+use crate::shell::{Resident, SHUTDOWN, Signal};
 
 /// How far it is.
 #[derive(Default)]
@@ -94,9 +94,9 @@ impl Shared {
 
     async fn stop_first(&self, timeout: Duration) -> Vec<Stuck> {
         let deadline = Instant::now() + timeout;
-        // AcqRel: who reserved before is in a shard, or about to be, and is found below at the latest.
+        // AcqRel: pairs with `release`. Who reserved before and is in no shard yet sees it in `is_closed`.
         self.counts.live.fetch_or(CLOSED, Ordering::AcqRel);
-        let reason: Arc<str> = "shutdown".into();
+        let reason: Arc<str> = SHUTDOWN.into();
         for process in self.all() {
             // The others are stopped by their supervisors, each in its turn.
             if !process.shell().is_supervised() {
@@ -158,7 +158,12 @@ impl FrontEnd for Shared {
     fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let all = self.all();
         let live = self.counts.live.load(Ordering::Relaxed) / ONE;
-        writeln!(out, "processes of host {}: {live}", self.new_name())?;
+        let unread = self.unread_at_exit.load(Ordering::Relaxed);
+        let name = self.name();
+        writeln!(
+            out,
+            "processes of host {name}: {live}, unread at exit {unread}"
+        )?;
         for process in all.iter().take(IN_DUMP) {
             let info = info(&**process);
             let unread = info

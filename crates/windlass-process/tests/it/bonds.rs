@@ -282,6 +282,11 @@ fn the_order_of_an_end() {
         waits(&host, watcher.pid()).await;
         owner.kill();
         assert_eq!(watcher.join().await.reason, ExitReason::Normal);
+        assert_eq!(
+            owner.join().await.reason,
+            ExitReason::Killed,
+            "close is content"
+        );
         let told = log.all();
         let place = |text: &str| told.iter().position(|entry| entry.starts_with(text));
         assert_eq!(

@@ -385,3 +385,40 @@ fn unread_messages_are_counted_exactly() {
         assert_eq!(process.unread(), Some(80));
     });
 }
+
+#[test]
+fn what_is_not_read_at_the_end_is_counted() {
+    everywhere(|host| async move {
+        let before = host.unread_at_exit();
+        let process = host
+            .spawn(|_: Context<u32>| std::future::pending::<()>())
+            .expect("a process");
+        (0..5).for_each(|number| process.tell(number).expect("room"));
+        process.kill();
+        process.join().await;
+        assert_eq!(host.unread_at_exit() - before, 5);
+    });
+}
+
+/// The context is with another task, which reads, when the process ends.
+#[test]
+fn a_process_may_end_while_another_task_reads_its_mail() {
+    real(2, |host| async move {
+        for _ in 0..300 {
+            let process = host
+                .process()
+                .mailbox(MailboxPolicy::Unbounded)
+                .spawn(|mut ctx: Context<u32>| async move {
+                    drop(
+                        ctx.host()
+                            .runtime()
+                            .spawn(async move { while ctx.recv().await.is_some() {} }),
+                    );
+                    windlass_runtime::task::yield_now().await;
+                })
+                .expect("a process");
+            while process.tell(1).is_ok() {}
+            assert_eq!(process.join().await.reason, ExitReason::Normal);
+        }
+    });
+}

@@ -210,21 +210,8 @@ async fn ignores_cancel(host: Host, most: Duration) {
         Ok(Status::Idle)
     }));
     let (pid, busy) = (deaf_one.pid(), busy.expect("a process"));
-    let told = Log::default();
-    let record = told.clone();
-    let watcher = host
-        .spawn(move |mut ctx: Context<Message>| async move {
-            ctx.monitor(pid);
-            loop {
-                // It ignores the cancel, too, until it has been told.
-                match ctx.event().await {
-                    ActorEvent::Exit(exited) => record.add(exited.reason),
-                    ActorEvent::Message(_) => return,
-                    _ => {}
-                }
-            }
-        })
-        .expect("a process");
+    // Told from outside: a process that watched would be killed in the same moment.
+    let told = host.runtime().spawn(host.ended(pid));
     time::sleep(Duration::from_millis(5)).await;
     let began = time::Instant::now();
     let report = host.shutdown(Duration::from_millis(200)).await;
@@ -234,11 +221,10 @@ async fn ignores_cancel(host: Host, most: Duration) {
         "{took:?}"
     );
     assert!(report.stuck.is_empty(), "{report:?}");
-    let watch = watcher.address();
     for process in [&deaf_one, &busy] {
         assert_eq!(process.join().await.reason, ExitReason::Killed);
     }
-    assert_eq!(watch.ended().await.reason, ExitReason::Killed);
+    assert_eq!(told.await.expect("no panic").reason, ExitReason::Killed);
     assert_eq!(host.processes(), 0);
 }
 

@@ -185,3 +185,31 @@ fn without_a_relay_nothing_leads_elsewhere() {
         assert_eq!(refused.why, Why::NoProcess);
     });
 }
+
+/// Each host counts its monitors for itself: the first of both has the same number.
+#[test]
+fn monitors_of_two_hosts_do_not_take_each_others_place() {
+    everywhere(|base| async move {
+        let (rome, paris) = two_nodes(&base);
+        let target = paris.spawn(idle).expect("a process");
+        let pid = target.pid();
+        let watches = |host: &Host| {
+            host.spawn(move |mut ctx: Context<Message>| async move {
+                let monitor = ctx.monitor(pid);
+                let ActorEvent::Exit(exited) = ctx.event().await else {
+                    panic!("an end was expected");
+                };
+                assert_eq!(exited.by, Bond::Monitor(monitor));
+                Payload::Int(monitor.number() as i64)
+            })
+            .expect("a process")
+        };
+        let (near, far) = (watches(&paris), watches(&rome));
+        waits(&paris, near.pid()).await;
+        waits(&rome, far.pid()).await;
+        target.kill();
+        for watcher in [near, far] {
+            assert_eq!(watcher.join().await.value, Payload::Int(1));
+        }
+    });
+}

@@ -183,3 +183,23 @@ fn a_dump_lists_the_processes() {
         );
     });
 }
+
+/// A spawn and a shutdown at the same time: what was let in is told to stop, too.
+#[test]
+fn a_process_that_slips_in_is_told_to_stop() {
+    for _ in 0..100 {
+        let runtime = Runtime::builder().workers(1).build().expect("a runtime");
+        let host = Host::of(runtime.handle()).expect("a host");
+        let spawns = host.clone();
+        let (enter, entered) = mpsc::channel();
+        let spawner = std::thread::spawn(move || {
+            enter.send(()).expect("the test waits");
+            while spawns.spawn(idle).is_ok() {}
+        });
+        entered.recv().expect("it runs");
+        let began = Instant::now();
+        let report = runtime.block_on(host.shutdown(Duration::from_secs(20)));
+        assert!(began.elapsed() < Duration::from_secs(10), "{report:?}");
+        spawner.join().expect("no panic");
+    }
+}

@@ -121,33 +121,25 @@ impl Simulator {
             return windlass_core::block_on(future);
         }
         let _waiting = windlass_core::begin_wait();
-        let Some(mut core) = self.core.try_lock() else {
-            panic!(
+        match self.run(future) {
+            Ok(output) => output,
+            Err(Some(stuck)) => panic!("{}", self.describe(stuck)),
+            Err(None) => panic!(
                 "this simulation is running on another thread: a simulated runtime has one thread, \
                  the one that called block_on first"
-            );
-        };
-        let signal = Arc::new(RootSignal(AtomicBool::new(true)));
-        let mut root = RootFuture {
-            future: pin!(future),
-            waker: Waker::from(signal.clone()),
-            signal,
-            output: None,
-        };
-        let ran = self.inside(|| core.run(&mut root, self));
-        match (ran, root.output) {
-            (Ok(()), Some(output)) => output,
-            (Err(stuck), _) => {
-                drop(core);
-                panic!("{}", self.describe(stuck))
-            }
-            (Ok(()), None) => unreachable!("the root has ended"),
+            ),
         }
     }
 
     /// As `block_on`, where nothing may panic: none if the simulation cannot run here, or gets stuck.
     pub(crate) fn try_block_on<F: Future>(&self, future: F) -> Option<F::Output> {
-        let mut core = self.core.try_lock()?;
+        self.run(future).ok()
+    }
+
+    /// Runs everything until `future` has ended, or nothing happens any more; the error is none if somebody
+    /// else runs it.
+    fn run<F: Future>(&self, future: F) -> Result<F::Output, Option<Stuck>> {
+        let mut core = self.core.try_lock().ok_or(None)?;
         let signal = Arc::new(RootSignal(AtomicBool::new(true)));
         let mut root = RootFuture {
             future: pin!(future),
@@ -155,8 +147,8 @@ impl Simulator {
             signal,
             output: None,
         };
-        let _ = self.inside(|| core.run(&mut root, self));
-        root.output
+        self.inside(|| core.run(&mut root, self)).map_err(Some)?;
+        Ok(root.output.expect("the root has ended"))
     }
 
     /// Runs `f` in this world, with its clock, dice and timers.
