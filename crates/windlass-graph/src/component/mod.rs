@@ -1,0 +1,5 @@
+//! Components: what users write.
+
+mod descriptor;
+
+pub use descriptor::{Catalog, ConfigField, ConfigKind, Descriptor, Port};
