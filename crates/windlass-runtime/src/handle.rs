@@ -117,7 +117,7 @@ impl Handle {
     ///
     /// # Panics
     /// If the default has to be made and its threads cannot be started.
-    pub(crate) fn current_or_default() -> Handle {
+    pub fn current_or_default() -> Handle {
         Handle::try_current().unwrap_or_else(|NoRuntime| Handle::process_wide().clone())
     }
 

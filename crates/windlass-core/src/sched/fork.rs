@@ -202,6 +202,15 @@ impl Here<'_> {
         self.0.remote().forks.pop()
     }
 
+    /// Takes back the newest job, if it was forked above the mark.
+    #[inline]
+    pub fn take_above(self, mark: Mark) -> Option<JobRef> {
+        let now = self.mark();
+        let all = (now.worker, now.suspensions) != (mark.worker, mark.suspensions);
+        let above = all || (now.bottom.wrapping_sub(mark.bottom) as i64) > 0;
+        above.then(|| self.take()).flatten()
+    }
+
     /// Runs what was forked above the mark and is still here.
     pub fn run_above(self, mark: Mark) {
         let now = self.mark();

@@ -1,5 +1,6 @@
 //! The scheduler: a pool of workers, who sleeps and who is told, and how it all ends.
 
+mod arrivals;
 mod config;
 mod crew;
 pub mod driver;
@@ -12,5 +13,6 @@ pub(crate) mod stop;
 mod watchdog;
 pub(crate) mod worker;
 
+pub use arrivals::Arrivals;
 pub use crew::{ResizeError, while_blocked};
 pub use idle::{Counts, Idle};

@@ -8,6 +8,7 @@
     reason = "models count with plain atomics of the test"
 )]
 
+mod arrivals;
 mod deque;
 mod idle;
 mod injector;

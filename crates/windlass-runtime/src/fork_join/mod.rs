@@ -20,6 +20,7 @@
 //! | [`join`] | two closures, both results |
 //! | [`scope`] | as many closures as you like, all of which end before it returns |
 //! | [`par_for_each`], [`par_map`] | the same for every item of a slice or range |
+//! | [`Flow`] | steps that wait for each other, made once and run often |
 //!
 //! **Where it runs.** On a worker (inside a task) the calling thread begins at once, and other workers
 //! of the same runtime take what it has not come to. On a plain thread the whole call moves to the
@@ -39,12 +40,14 @@
 //! These functions take the calling thread until everything has ended. That is their purpose for
 //! computations; for what waits (sockets, timers, channels) use tasks.
 
+mod flow;
 mod join;
 mod par;
 mod room;
 mod scope;
 mod visit;
 
+pub use flow::{Flow, FlowError};
 pub use join::join;
 pub use par::{Grain, Parallel, par_for_each, par_map, with_grain};
 pub use scope::{Scope, scope};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass::fork_join::{Scope, join, par_for_each, par_map, scope, with_grain};
+use windlass::fork_join::{Flow, FlowError, Scope, join, par_for_each, par_map, scope, with_grain};
 use windlass::{Runtime, spawn_blocking, time};
 
 use crate::support::{
@@ -638,4 +638,141 @@ fn a_wait_runs_nothing_but_its_own_descendants() {
             ended("a tree", task);
         }
     }
+}
+
+/// Random steps, each waiting for some of those before it.
+fn random_targets(steps: usize, seed: u64) -> Vec<Vec<usize>> {
+    let mut state = seed | 1;
+    let mut next = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let mut targets = vec![Vec::new(); steps];
+    for step in 1..steps {
+        for _ in 0..next(4) {
+            targets[next(step)].push(step);
+        }
+    }
+    targets
+}
+
+/// When each step of a flow began and ended, on one counter.
+fn run_and_check(flow: &mut Flow, targets: &[Vec<usize>]) {
+    let clock = AtomicUsize::new(1);
+    let times: Vec<(AtomicUsize, AtomicUsize)> =
+        targets.iter().map(|_| Default::default()).collect();
+    flow.run(|step| {
+        let begun = clock.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(times[step].0.swap(begun, Ordering::Relaxed), 0, "once");
+        times[step]
+            .1
+            .store(clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    });
+    for (step, after) in targets.iter().enumerate() {
+        for &target in after {
+            let ended = times[step].1.load(Ordering::Relaxed);
+            assert!(ended > 0 && ended < times[target].0.load(Ordering::Relaxed));
+        }
+    }
+}
+
+#[test]
+fn a_flow_runs_every_step_once_after_those_it_waits_for() {
+    for workers in [1, 2, 4] {
+        let runtime = Runtime::builder().workers(workers).build().unwrap();
+        runtime.block_on(async {
+            windlass::spawn(async {
+                for seed in 1..20 {
+                    let targets = random_targets(500, seed);
+                    let mut flow = Flow::new(&targets).unwrap();
+                    for _ in 0..20 {
+                        run_and_check(&mut flow, &targets);
+                    }
+                }
+            })
+            .await
+            .unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_flow_of_many_roots_is_shared_by_the_workers_and_by_plain_threads() {
+    let targets: Vec<Vec<usize>> = (0..1000)
+        .map(|step| {
+            if step < 500 {
+                vec![500 + step]
+            } else {
+                Vec::new()
+            }
+        })
+        .collect();
+    let mut flow = Flow::new(&targets).unwrap();
+    for _ in 0..50 {
+        run_and_check(&mut flow, &targets);
+    }
+    let empty: &[Vec<usize>] = &[];
+    Flow::new(empty)
+        .unwrap()
+        .run(|_| unreachable!("it has no steps"));
+}
+
+#[test]
+fn a_panic_of_a_step_comes_out_of_the_flow_and_leaves_it_usable() {
+    let targets = random_targets(300, 7);
+    let mut flow = Flow::new(&targets).unwrap();
+    expect_panics();
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    runtime.block_on(async {
+        windlass::spawn(async move {
+            for _ in 0..20 {
+                let panicked = catch_unwind(AssertUnwindSafe(|| {
+                    flow.run(|step| assert_ne!(step, 150, "on purpose"));
+                }));
+                assert!(panicked.is_err());
+                run_and_check(&mut flow, &targets);
+            }
+        })
+        .await
+        .unwrap();
+    });
+}
+
+#[test]
+fn a_flow_may_run_inside_a_step_of_another() {
+    let outer = random_targets(50, 3);
+    let mut flow = Flow::new(&outer).unwrap();
+    let runs = AtomicUsize::new(0);
+    flow.run(|_| {
+        let inner = random_targets(50, 5);
+        run_and_check(&mut Flow::new(&inner).unwrap(), &inner);
+        runs.fetch_add(1, Ordering::Relaxed);
+    });
+    assert_eq!(runs.into_inner(), 50);
+}
+
+#[test]
+fn a_flow_that_cannot_be_run_is_refused() {
+    let circle = Flow::new(&[vec![1], vec![2], vec![1]]);
+    assert_eq!(circle.unwrap_err(), FlowError::Cycle { step: 1 });
+    let unknown = Flow::new(&[vec![1]]);
+    let expected = FlowError::NoSuchStep { step: 0, target: 1 };
+    assert_eq!(unknown.unwrap_err(), expected);
+}
+
+#[test]
+fn a_flow_runs_in_a_simulation_in_the_same_order_every_time() {
+    let order = || {
+        Runtime::simulated(5).block_on(async {
+            let seen = Mutex::new(Vec::new());
+            let mut flow = Flow::new(&random_targets(100, 9)).unwrap();
+            flow.run(|step| seen.lock().unwrap().push(step));
+            seen.into_inner().unwrap()
+        })
+    };
+    let first = order();
+    assert_eq!(first.len(), 100);
+    assert_eq!(first, order());
 }
