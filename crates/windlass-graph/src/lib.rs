@@ -5,3 +5,8 @@ pub mod compile;
 pub mod component;
 pub mod diagnostic;
 pub mod model;
+mod payload;
+pub mod run;
+
+pub use payload::{Data, Object, Payload};
+pub use run::{Prepared, Run, RunOptions, RunResult, Running, StopReason};

@@ -1,6 +1,7 @@
 //! What a component type says about itself: its ports, its configuration, its place at the boundary.
 
 use crate::model::BoundaryRole;
+use crate::payload::Data;
 
 /// What a component type says about itself.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -94,6 +95,16 @@ impl Descriptor {
     pub fn output(mut self, port: impl Into<Port>) -> Self {
         self.outputs.push(port.into());
         self
+    }
+
+    /// Adds an input of this type.
+    pub fn input_of<T: Data>(self, name: impl Into<String>) -> Self {
+        self.input(Port::new(name).of(T::TYPE))
+    }
+
+    /// Adds an output of this type.
+    pub fn output_of<T: Data>(self, name: impl Into<String>) -> Self {
+        self.output(Port::new(name).of(T::TYPE))
     }
 
     /// Adds a field of `config`.

@@ -11,6 +11,7 @@ mod named;
 use std::fmt;
 
 use named::named;
+pub(crate) use named::named as named_outside;
 
 pub use component::{
     Boundary, BoundaryRole, Component, Condition, EventSource, EventSourceKind, Execution, OnError,

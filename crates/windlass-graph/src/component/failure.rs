@@ -1,0 +1,51 @@
+//! Why a component could not do its work.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why a component could not do its work. Any error becomes one with `?`.
+pub struct Failure {
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    /// A failure with what to tell people.
+    pub fn new(message: impl Into<String>) -> Failure {
+        Failure {
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The error that it was made from, if any.
+    pub fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|error| error.as_ref() as _)
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure {
+            message: error.to_string(),
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Failure").field(&self.message).finish()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,365 @@
+//! One call of a component: what it received, and what it asks for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_core::sync::clock;
+use windlass_runtime::CancellationToken;
+
+use super::setup::UNCONNECTED;
+use super::{Failure, Input, Output};
+use crate::compile::Plan;
+use crate::model::{EdgeKind, Overflow};
+use crate::payload::{Data, Payload};
+use crate::run::Store;
+
+/// What a component is called with.
+///
+/// `publish` only stages: nothing becomes visible to anybody before the invocation has ended well.
+pub struct Invocation<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) component: u32,
+    pub(crate) inputs: &'a mut Vec<Received>,
+    pub(crate) out: &'a mut Outbox,
+    pub(crate) call: Call,
+}
+
+/// What is particular to one call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    /// The number of the invocation in its run.
+    pub(crate) transaction: u64,
+    /// The pass of a loop, from 0.
+    pub(crate) iteration: u64,
+    /// When it is asked to cancel, on the real clock; 0: never.
+    pub(crate) cancel_at: u64,
+    /// The lane's time.
+    pub(crate) now: u64,
+}
+
+/// What all invocations of an epoch see.
+pub(crate) struct Env {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) epoch: u64,
+    /// Whether times of publishing are needed.
+    pub(crate) tracing: bool,
+}
+
+/// A message as its reader gets it.
+#[derive(Debug, Clone)]
+pub struct Received {
+    pub(crate) payload: Payload,
+    pub(crate) edge: u32,
+    pub(crate) port: u16,
+    pub(crate) late: bool,
+    pub(crate) seq: u64,
+    pub(crate) root: MessageId,
+    pub(crate) cause: Option<MessageId>,
+    pub(crate) epoch: u64,
+    pub(crate) transaction: u64,
+    pub(crate) event_time: Option<i64>,
+    /// When it became visible, on the clock of the reader's lane.
+    pub(crate) arrived: u64,
+}
+
+/// A message of a run: the edge it went over, and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MessageId {
+    /// A place in the graph's edges.
+    pub edge: u32,
+    /// From 1.
+    pub seq: u64,
+}
+
+/// What an invocation asks for; used again for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pub(crate) staged: Vec<Staged>,
+    pub(crate) state: Vec<(Arc<str>, Payload)>,
+    pub(crate) report: Option<LoopReport>,
+    pub(crate) observed_cancel: bool,
+    /// The room that is left on async edges that have a limit and refuse beyond it.
+    pub(crate) room: Vec<(u32, usize)>,
+    pub(crate) publishes: u32,
+    /// Items that found no room, by edge.
+    pub(crate) refused: Vec<u32>,
+}
+
+/// One item of a publish: for one edge.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Staged {
+    pub(crate) payload: Payload,
+    pub(crate) edge: u32,
+    /// Which publish of the invocation it is of.
+    pub(crate) publish: u32,
+    pub(crate) root: Option<MessageId>,
+    pub(crate) cause: Option<MessageId>,
+    pub(crate) transaction: u64,
+    pub(crate) event_time: Option<i64>,
+    /// On the real clock; 0 if nobody asks.
+    pub(crate) at: u64,
+}
+
+/// What a component of a loop found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LoopReport {
+    pub(crate) converged: bool,
+    pub(crate) residual: Option<f64>,
+    pub(crate) reason: String,
+}
+
+impl Received {
+    /// What it carries.
+    pub fn payload(&self) -> &Payload {
+        &self.payload
+    }
+
+    /// What it carries, out of the message.
+    pub fn into_payload(self) -> Payload {
+        self.payload
+    }
+
+    /// When it happened, on the clock of its edge's domain, in nanoseconds.
+    pub fn event_time(&self) -> Option<i64> {
+        self.event_time
+    }
+
+    /// Whether it was delivered after the edge's deadline.
+    pub fn is_late(&self) -> bool {
+        self.late
+    }
+
+    /// Which message it is.
+    pub fn id(&self) -> MessageId {
+        MessageId {
+            edge: self.edge,
+            seq: self.seq,
+        }
+    }
+
+    /// The first message of the chain that led to it.
+    pub fn correlation(&self) -> MessageId {
+        self.root
+    }
+
+    /// The message whose reader published it; none if that had no input.
+    pub fn causation(&self) -> Option<MessageId> {
+        self.cause
+    }
+
+    /// The epoch in which it was committed.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The number of the invocation that published it.
+    pub fn transaction(&self) -> u64 {
+        self.transaction
+    }
+}
+
+impl<'a> Invocation<'a> {
+    /// The component's id.
+    pub fn component(&self) -> &'a str {
+        &self.env.plan.graph.components[self.component as usize].id
+    }
+
+    /// The number of the epoch, from 1.
+    pub fn epoch(&self) -> u64 {
+        self.env.epoch
+    }
+
+    /// The time on the clock of the component's lane, in nanoseconds since the run began.
+    pub fn now(&self) -> u64 {
+        self.call.now
+    }
+
+    /// The number of this invocation in its run, from 1.
+    pub fn transaction(&self) -> u64 {
+        self.call.transaction
+    }
+
+    /// Which pass of a composite loop this is, from 0; 0 outside of loops.
+    pub fn iteration(&self) -> u64 {
+        self.call.iteration
+    }
+
+    /// What it was called for: by port name, and by age.
+    pub fn inputs(&self) -> &[Received] {
+        self.inputs
+    }
+
+    /// Takes the messages out, to have their payloads without a copy.
+    pub fn take_inputs(&mut self) -> impl Iterator<Item = Received> + use<'_, 'a> {
+        self.inputs.drain(..)
+    }
+
+    /// The name of the port that a message came in at.
+    pub fn port_of(&self, message: &Received) -> &'a str {
+        let node = &self.env.plan.nodes[self.component as usize];
+        &node.inputs[usize::from(message.port)].name
+    }
+
+    /// The newest value at this port, if there is one.
+    ///
+    /// # Errors
+    /// If it is of another type.
+    pub fn get<T: Data>(&self, port: Input<T>) -> Result<Option<T>, Failure> {
+        match self.inputs.iter().rev().find(|m| m.port == port.place) {
+            Some(message) => match T::from_payload(&message.payload) {
+                Some(value) => Ok(Some(value)),
+                None => Err(Failure::new(format!(
+                    "port {} takes {}, and got {}",
+                    self.port_of(message),
+                    T::TYPE,
+                    message.payload.type_name()
+                ))),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// The messages at this port, the oldest first.
+    pub fn messages<T: Data>(&self, port: Input<T>) -> impl Iterator<Item = &Received> {
+        self.inputs.iter().filter(move |m| m.port == port.place)
+    }
+
+    /// The newest message at the port of this name.
+    pub fn input(&self, port: &str) -> Option<&Received> {
+        self.inputs.iter().rev().find(|m| self.port_of(m) == port)
+    }
+
+    /// Stages a value for all edges of this port. False if it was not accepted: an `async` edge has as many on
+    /// their way as it may, and does not replace them; then no edge gets it.
+    pub fn publish<T: Data>(&mut self, port: Output<T>, value: T) -> bool {
+        let event_time = self.inputs.first().and_then(|message| message.event_time);
+        self.stage(port.place, value.into_payload(), event_time)
+    }
+
+    /// As `publish`, with the time at which it happened.
+    pub fn publish_at<T: Data>(&mut self, port: Output<T>, value: T, event_time: i64) -> bool {
+        self.stage(port.place, value.into_payload(), Some(event_time))
+    }
+
+    /// As `publish`, to the port of this name.
+    pub fn publish_to(&mut self, port: &str, payload: impl Into<Payload>) -> bool {
+        let node = &self.env.plan.nodes[self.component as usize];
+        let place = node.outputs.iter().position(|output| output.name == port);
+        let event_time = self.inputs.first().and_then(|message| message.event_time);
+        let place = place.map_or(UNCONNECTED, |place| place as u16);
+        self.stage(place, payload.into(), event_time)
+    }
+
+    fn stage(&mut self, port: u16, payload: Payload, event_time: Option<i64>) -> bool {
+        if port == UNCONNECTED {
+            return true;
+        }
+        let env = self.env;
+        let edges = &env.plan.nodes[self.component as usize].outputs[usize::from(port)].edges;
+        if !self.out.room.is_empty() && !self.out.reserve(edges) {
+            return false;
+        }
+        let first = self.inputs.first();
+        let publish = self.out.publishes;
+        self.out.publishes += 1;
+        let at = if env.tracing { clock::now() } else { 0 };
+        let item = |edge: usize, payload| Staged {
+            payload,
+            edge: edge as u32,
+            publish,
+            root: first.map(Received::correlation),
+            cause: first.map(Received::id),
+            transaction: self.call.transaction,
+            event_time,
+            at,
+        };
+        if let Some((&last, others)) = edges.split_last() {
+            for &edge in others {
+                self.out.staged.push(item(edge, payload.clone()));
+            }
+            self.out.staged.push(item(last, payload));
+        }
+        true
+    }
+
+    /// The value of this key in the state store, as it was when the epoch began.
+    pub fn state(&self, key: &str) -> Option<&'a Payload> {
+        self.env.store.get(key)
+    }
+
+    /// Writes to the state store; visible from the next epoch on.
+    pub fn set_state(&mut self, key: impl Into<Arc<str>>, value: impl Into<Payload>) {
+        self.out.state.push((key.into(), value.into()));
+    }
+
+    /// Whether it should come to an end: the run was asked to stop, or the lane's `max_callback_ms` is over.
+    pub fn cancel_requested(&mut self) -> bool {
+        let over = self.call.cancel_at != 0 && clock::now() >= self.call.cancel_at;
+        let requested = over || self.env.stop.is_cancelled();
+        self.out.observed_cancel |= requested;
+        requested
+    }
+
+    /// Tells the composite loop how far it is. The last report of a pass counts.
+    pub fn report_loop_convergence(
+        &mut self,
+        converged: bool,
+        residual: Option<f64>,
+        reason: impl Into<String>,
+    ) {
+        self.out.report = Some(LoopReport {
+            converged,
+            residual,
+            reason: reason.into(),
+        });
+    }
+}
+
+impl Outbox {
+    /// Takes room on every limited edge among these, or on none.
+    fn reserve(&mut self, edges: &[usize]) -> bool {
+        let full = |&(edge, room): &(u32, usize)| room == 0 && edges.contains(&(edge as usize));
+        if let Some(&(edge, _)) = self.room.iter().find(|limited| full(limited)) {
+            self.refused.push(edge);
+            return false;
+        }
+        for (edge, room) in &mut self.room {
+            if edges.contains(&(*edge as usize)) {
+                *room -= 1;
+            }
+        }
+        true
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.staged.clear();
+        self.state.clear();
+        self.report = None;
+        self.observed_cancel = false;
+        self.room.clear();
+        self.publishes = 0;
+        self.refused.clear();
+    }
+}
+
+/// Whether an edge says at once that it takes no more.
+pub(crate) fn refuses_early(edge: &crate::model::Edge) -> bool {
+    edge.kind == EdgeKind::Async
+        && edge.policy.max_inflight > 0
+        && !matches!(
+            edge.policy.overflow,
+            Overflow::Overwrite | Overflow::DropOldest
+        )
+}
+
+impl fmt::Debug for Invocation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Invocation")
+            .field("component", &self.component())
+            .field("epoch", &self.env.epoch)
+            .field("inputs", &self.inputs)
+            .finish_non_exhaustive()
+    }
+}

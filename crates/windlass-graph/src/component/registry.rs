@@ -1,0 +1,128 @@
+//! Which component types there are, and how they are made.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Catalog, Component, Descriptor, Failure, Invocation, Reentrant, built_in};
+
+/// Makes a component.
+pub type Maker = Arc<dyn Fn() -> Box<dyn Component> + Send + Sync>;
+
+/// The component types that a graph can use, by name.
+///
+/// ```
+/// use windlass_graph::component::{Descriptor, Registry};
+///
+/// let mut registry = Registry::built_in();
+/// registry.function(
+///     "mine.Print",
+///     Descriptor::new().input("in"),
+///     |invocation| {
+///         for message in invocation.inputs() {
+///             println!("{:?}", message.payload());
+///         }
+///         Ok(())
+///     },
+/// );
+/// assert!(registry.contains("mine.Print"));
+/// assert!(registry.contains("topoexec.transforms.Identity"));
+/// ```
+#[derive(Clone, Default)]
+pub struct Registry {
+    types: BTreeMap<String, Type>,
+}
+
+#[derive(Clone)]
+struct Type {
+    descriptor: Descriptor,
+    maker: Maker,
+}
+
+impl Registry {
+    /// Without any type.
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// With the built-in types.
+    pub fn built_in() -> Registry {
+        let mut registry = Registry::new();
+        built_in::register(&mut registry);
+        registry
+    }
+
+    /// Adds a type, or replaces the one of this name.
+    pub fn register<C>(&mut self, type_name: impl Into<String>)
+    where
+        C: Component + Default + 'static,
+    {
+        self.register_with(type_name, C::describe(), || Box::new(C::default()));
+    }
+
+    /// Adds a type that is made in another way than by its default.
+    pub fn register_with(
+        &mut self,
+        type_name: impl Into<String>,
+        descriptor: Descriptor,
+        make: impl Fn() -> Box<dyn Component> + Send + Sync + 'static,
+    ) {
+        let maker: Maker = Arc::new(make);
+        self.types
+            .insert(type_name.into(), Type { descriptor, maker });
+    }
+
+    /// Adds a type that is a function without state; it may run several times at once.
+    pub fn function<F>(&mut self, type_name: impl Into<String>, descriptor: Descriptor, f: F)
+    where
+        F: Fn(&mut Invocation<'_>) -> Result<(), Failure> + Send + Sync + 'static,
+    {
+        let f: Arc<dyn Reentrant> = Arc::new(f);
+        self.register_with(type_name, descriptor, move || Box::new(Function(f.clone())));
+    }
+
+    /// Whether there is a type of this name.
+    pub fn contains(&self, type_name: &str) -> bool {
+        self.types.contains_key(type_name)
+    }
+
+    /// The names of all types, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.types.keys().map(String::as_str)
+    }
+
+    /// What all types say about themselves.
+    pub fn descriptors(&self) -> BTreeMap<String, Descriptor> {
+        let described = |(name, kind): (&String, &Type)| (name.clone(), kind.descriptor.clone());
+        self.types.iter().map(described).collect()
+    }
+
+    pub(crate) fn make(&self, type_name: &str) -> Option<Box<dyn Component>> {
+        Some((self.types.get(type_name)?.maker)())
+    }
+}
+
+impl Catalog for Registry {
+    fn descriptor(&self, type_name: &str) -> Option<&Descriptor> {
+        Some(&self.types.get(type_name)?.descriptor)
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.types.keys()).finish()
+    }
+}
+
+/// A function without state, as a component.
+struct Function(Arc<dyn Reentrant>);
+
+impl Component for Function {
+    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+        self.0.execute(invocation)
+    }
+
+    fn reentrant(&mut self) -> Option<Arc<dyn Reentrant>> {
+        Some(self.0.clone())
+    }
+}

@@ -1,0 +1,188 @@
+//! Loops that run beside the epochs (`async_task`): each in a machine of its own.
+//!
+//! The members go there, with their triggers, the channels between them, and what has come for them. The run
+//! goes on without them. When the next epoch begins they come back, and what they published is committed: in
+//! simulated time a loop takes no time, so its first epoch after it ends is always the next one.
+
+use windlass_core::task::JoinHandle;
+
+use super::channel::Channel;
+use super::health::Health;
+use super::loops::LoopState;
+use super::machine::{Counts, Halt, Machine};
+use super::result::ErrorCode;
+use super::trace::Tracing;
+
+/// A loop that is under way.
+pub(crate) struct Apart {
+    pub(crate) region: usize,
+    under_way: JoinHandle<Back>,
+}
+
+/// What comes back.
+struct Back {
+    machine: Box<Machine>,
+    result: Result<(), Halt>,
+}
+
+impl Machine {
+    /// Sends a loop off with what has come for it.
+    pub(crate) fn launch(&mut self, region: usize, composite: usize) {
+        let mut machine = Box::new(self.split_off(region));
+        let lane = self.plan.nodes[self.plan.regions[region].components[0]].lane;
+        let future = async move {
+            let result = machine.iterate(region, composite).await;
+            Back { machine, result }
+        };
+        let under_way = match &self.lanes[lane].pool {
+            Some(pool) => pool.dispatcher.spawn(future),
+            None => windlass_runtime::spawn(future),
+        };
+        self.apart.push(Apart { region, under_way });
+    }
+
+    /// A machine with the members of a region in it.
+    fn split_off(&mut self, region: usize) -> Machine {
+        let plan = self.plan.clone();
+        let mut members: Vec<_> = plan.nodes.iter().map(|_| Default::default()).collect();
+        let mut triggers: Vec<_> = plan.nodes.iter().map(|_| Default::default()).collect();
+        for &member in &plan.regions[region].components {
+            members[member] = std::mem::take(&mut self.members[member]);
+            triggers[member] = std::mem::take(&mut self.triggers[member]);
+        }
+        let mut channels: Vec<Channel> = plan.edges.iter().map(|_| Channel::default()).collect();
+        for (edge, facts) in self.facts.edges.iter().enumerate() {
+            if facts.region_to != region {
+                continue;
+            }
+            channels[edge] = if facts.region_from == region {
+                std::mem::take(&mut self.channels[edge])
+            } else {
+                let model = &plan.graph.edges[edge];
+                let mut beside = Channel::new(edge, plan.edges[edge].to_port, model);
+                self.channels[edge].hand_over(&mut beside);
+                beside
+            };
+        }
+        let launched = self.counts.loops.iter().map(|l| l.runs).sum::<u64>() + 1;
+        Machine {
+            facts: self.facts.clone(),
+            env: self.env.clone(),
+            members,
+            channels,
+            triggers,
+            lanes: self.lanes.iter().map(|lane| lane.beside()).collect(),
+            loops: plan
+                .graph
+                .loops
+                .iter()
+                .map(|_| LoopState::default())
+                .collect(),
+            deferred: Vec::new(),
+            store_writes: Vec::new(),
+            hold: None,
+            apart: Vec::new(),
+            taps: Vec::new(),
+            inbox: self.inbox.clone(),
+            configs: Vec::new(),
+            health: Health::new(&plan, false),
+            trace: Tracing::new(self.trace.on, self.trace.capacity),
+            counts: Counts::of(&plan),
+            order: Vec::new(),
+            order_capacity: self.order_capacity,
+            ticks: 0,
+            // A range of its own: numbers must not depend on who is faster.
+            transaction: (launched << 40) | self.transaction,
+            errors: Vec::new(),
+            began: self.began,
+            clock: windlass_core::sync::clock::now(),
+            ready: None,
+            outbox: None,
+            plan,
+        }
+    }
+
+    /// Takes back the loops that were sent off, and commits what they published.
+    pub(crate) async fn join_apart(&mut self) -> Result<(), Halt> {
+        self.take_back(true).await
+    }
+
+    /// Takes back the loops that were sent off when no epoch follows: what they published is not seen.
+    pub(crate) async fn abandon_apart(&mut self) -> Result<(), Halt> {
+        self.take_back(false).await
+    }
+
+    async fn take_back(&mut self, commits: bool) -> Result<(), Halt> {
+        let mut result = Ok(());
+        for apart in std::mem::take(&mut self.apart) {
+            let region = apart.region;
+            let back = match apart.under_way.await {
+                Ok(back) => back,
+                Err(error) => {
+                    let id = &self.plan.regions[region].id;
+                    let message = format!("loop {id} could not run as a task: {error}");
+                    result = Err(self.halt("loop", ErrorCode::Runtime, None, message));
+                    continue;
+                }
+            };
+            let merged = self.merge(region, *back.machine, commits);
+            result = result.and(back.result).and(merged);
+        }
+        result
+    }
+
+    fn merge(&mut self, region: usize, mut other: Machine, commits: bool) -> Result<(), Halt> {
+        let plan = self.plan.clone();
+        for &member in &plan.regions[region].components {
+            self.members[member] = std::mem::take(&mut other.members[member]);
+            self.triggers[member] = std::mem::take(&mut other.triggers[member]);
+            self.counts.components[member].add(&other.counts.components[member]);
+        }
+        let facts = self.facts.clone();
+        for (edge, facts) in facts.edges.iter().enumerate() {
+            if facts.region_to == region && facts.region_from == region {
+                self.channels[edge] = std::mem::take(&mut other.channels[edge]);
+                self.counts.asynchronous[edge].add(&other.counts.asynchronous[edge]);
+            } else if facts.region_to == region {
+                let beside = std::mem::take(&mut other.channels[edge]);
+                self.channels[edge].take_over(beside);
+            }
+        }
+        for (lane, beside) in self.lanes.iter_mut().zip(&other.lanes) {
+            lane.counts.add(&beside.counts);
+        }
+        if let Some(composite) = plan.regions[region].composite_loop {
+            self.counts.loops[composite].add(&other.counts.loops[composite]);
+            self.loops[composite] = std::mem::take(&mut other.loops[composite]);
+        }
+        self.counts.publication.add(&other.counts.publication);
+        self.counts.run.isolated += other.counts.run.isolated;
+        self.counts.run.deactivated += other.counts.run.deactivated;
+        self.ticks += other.ticks;
+        let room = self.order_capacity.saturating_sub(self.order.len());
+        self.order.extend(other.order.into_iter().take(room));
+        for event in other.trace.events {
+            self.trace.push(event);
+        }
+        self.errors.append(&mut other.errors);
+        self.health.merge(&mut other.health);
+        self.store_writes.append(&mut other.store_writes);
+        self.deferred.append(&mut other.deferred);
+        let Some(mut hold) = other.hold else {
+            return Ok(());
+        };
+        if commits {
+            return self.commit(&mut hold.held);
+        }
+        for item in hold.held {
+            self.counts.publication.composite_discarded += 1;
+            self.counts.asynchronous[item.edge as usize].cancelled += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a loop is under way.
+    pub(crate) fn is_apart(&self) -> bool {
+        !self.apart.is_empty()
+    }
+}

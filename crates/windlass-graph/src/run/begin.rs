@@ -1,0 +1,50 @@
+//! How an epoch begins: the store, new configurations, the lanes' clocks, and what was deferred.
+
+use std::sync::Arc;
+
+use windlass_core::sync::clock;
+
+use super::machine::{Halt, Machine};
+use super::trace::TraceName;
+
+impl Machine {
+    pub(crate) async fn begin(&mut self) -> Result<(), Halt> {
+        self.commit_store();
+        self.commit_config()?;
+        self.add_taps();
+        self.tick_lanes();
+        self.show_previous_ticks();
+        self.commit_deferred()?;
+        self.join_apart().await
+    }
+
+    /// What was written to the store becomes visible.
+    pub(crate) fn commit_store(&mut self) {
+        if self.store_writes.is_empty() {
+            return;
+        }
+        let writes = std::mem::take(&mut self.store_writes);
+        let count = writes.len();
+        self.set_env(|env| {
+            let store = Arc::make_mut(&mut env.store);
+            for (key, value) in writes {
+                store.set(&key, value);
+            }
+        });
+        self.counts.run.store_commits += 1;
+        if self.trace.on {
+            let at = clock::now();
+            self.note(TraceName::StateCommit, at);
+            if let Some(event) = self.trace.events.last_mut() {
+                event.attributes.push(("keys", count.into()));
+            }
+        }
+    }
+
+    fn show_previous_ticks(&mut self) {
+        for &edge in &self.facts.previous_tick {
+            let now = self.lanes[self.facts.edges[edge].reader_lane].now;
+            self.channels[edge].begin_epoch(now, &mut self.health);
+        }
+    }
+}

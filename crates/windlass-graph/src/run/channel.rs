@@ -1,0 +1,378 @@
+//! The channel of an edge: what has been committed and not yet read.
+//!
+//! One reader is the component at the end of the edge; others (taps) have a cursor each. Messages stay until
+//! all readers have passed them, or overflow takes them. Nothing here blocks: a channel that is full says no.
+
+use std::collections::VecDeque;
+
+use super::health::{Health, HealthKind, Place};
+use crate::component::{MessageId, Received, Staged};
+use crate::model::{CopyPolicy, Edge, Mode, Overflow};
+
+/// A channel while a run goes on. The default has no room and no readers: what is left behind when another
+/// part of the run has the real one.
+#[derive(Debug, Default)]
+pub(crate) struct Channel {
+    edge: u32,
+    port: u16,
+    mode: Mode,
+    /// How many messages are kept; 1 for those that keep the newest.
+    capacity: usize,
+    overflow: Overflow,
+    lifespan: u64,
+    deadline: u64,
+    copies: bool,
+    events: bool,
+    /// What is kept, the oldest first.
+    kept: VecDeque<Received>,
+    /// Published in this epoch, visible from the next on: `previous_tick`.
+    upcoming: Option<Received>,
+    /// The number of the last message.
+    last_seq: u64,
+    /// The number of the last message that the component has got.
+    read: u64,
+    taps: Vec<Tap>,
+    pub(crate) counts: ChannelCounts,
+}
+
+/// Another reader.
+#[derive(Debug, Default)]
+struct Tap {
+    read: u64,
+    missed: u64,
+}
+
+/// What a channel counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ChannelCounts {
+    pub(crate) publish: u64,
+    pub(crate) delivery: u64,
+    pub(crate) drop: u64,
+    pub(crate) deadline_miss: u64,
+    pub(crate) stale_drop: u64,
+    pub(crate) reject: u64,
+    pub(crate) overwrite: u64,
+    pub(crate) lost: u64,
+    pub(crate) health_event: u64,
+    pub(crate) payload_copy: u64,
+    pub(crate) max_depth: u64,
+    /// Of the last message delivered, in nanoseconds of the reader's lane.
+    pub(crate) message_age: u64,
+}
+
+/// Why a channel takes no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It is full.
+    Full,
+    /// It is full, and the run has to end.
+    FailFast,
+}
+
+/// From this share of its capacity on, in tenths, a queue is nearly full.
+const HIGH_WATERMARK_TENTHS: usize = 8;
+/// Smaller queues are full all the time.
+const HIGH_WATERMARK_LEAST: usize = 4;
+
+impl Channel {
+    pub(crate) fn new(place: usize, port: usize, edge: &Edge) -> Channel {
+        let policy = &edge.policy;
+        let capacity = if policy.mode.is_latest_style() {
+            1
+        } else {
+            policy.capacity.max(1)
+        };
+        Channel {
+            edge: place as u32,
+            port: port as u16,
+            mode: policy.mode,
+            capacity,
+            overflow: policy.overflow,
+            lifespan: policy.lifespan.as_nanos() as u64,
+            deadline: policy.deadline.as_nanos() as u64,
+            copies: policy.copy_policy == CopyPolicy::Copy,
+            events: policy.emit_health_events,
+            kept: VecDeque::with_capacity(capacity.min(1024)),
+            ..Channel::default()
+        }
+    }
+
+    /// Adds a reader and gives its number. It sees what comes from now on, and of a latched channel the value
+    /// that is there.
+    pub(crate) fn tap(&mut self) -> usize {
+        let sees_what_is_there = self.mode == Mode::Latched && !self.kept.is_empty();
+        self.taps.push(Tap {
+            read: self.last_seq - u64::from(sees_what_is_there),
+            missed: 0,
+        });
+        self.taps.len() - 1
+    }
+
+    /// Whether it would take a message now.
+    #[inline]
+    pub(crate) fn refuses(&self) -> Option<Refusal> {
+        let replaces = matches!(self.overflow, Overflow::Overwrite | Overflow::DropOldest);
+        if replaces || !self.is_full() {
+            return None;
+        }
+        Some(match self.overflow {
+            Overflow::FailFast => Refusal::FailFast,
+            _ => Refusal::Full,
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        match self.mode {
+            Mode::PreviousTick => self.upcoming.is_some(),
+            // A value that everybody has read makes room.
+            Mode::Latched => self.unread() > 0,
+            _ => self.kept.len() >= self.capacity,
+        }
+    }
+
+    /// Counts a message that was refused.
+    pub(crate) fn count_refusal(&mut self, health: &mut Health) {
+        match self.overflow {
+            Overflow::DropNewest => self.counts.drop += 1,
+            _ => self.counts.reject += 1,
+        }
+        self.raise(health, HealthKind::ChannelOverflow);
+    }
+
+    /// Counts a message that gave way to another before it came here.
+    pub(crate) fn count_eviction(&mut self, health: &mut Health) {
+        self.counts.drop += 1;
+        self.lose(health);
+    }
+
+    /// Takes a message; `refuses` has been asked. Gives its id.
+    #[inline]
+    pub(crate) fn accept(
+        &mut self,
+        staged: Staged,
+        epoch: u64,
+        now: u64,
+        health: &mut Health,
+    ) -> MessageId {
+        self.last_seq += 1;
+        self.counts.publish += 1;
+        let id = MessageId {
+            edge: self.edge,
+            seq: self.last_seq,
+        };
+        let message = Received {
+            payload: staged.payload,
+            edge: self.edge,
+            port: self.port,
+            late: false,
+            seq: self.last_seq,
+            root: staged.root.unwrap_or(id),
+            cause: staged.cause,
+            epoch,
+            transaction: staged.transaction,
+            event_time: staged.event_time,
+            arrived: now,
+        };
+        if self.mode.is_latest_style() && self.last_seq > 1 {
+            self.counts.overwrite += 1;
+        }
+        if self.mode == Mode::PreviousTick {
+            if self.upcoming.replace(message).is_some() {
+                self.lose(health);
+            }
+            return id;
+        }
+        self.keep(message, health);
+        id
+    }
+
+    /// Puts a message behind the others; the oldest goes if there is no room.
+    fn keep(&mut self, message: Received, health: &mut Health) {
+        if self.kept.len() >= self.capacity {
+            self.evict(health);
+        }
+        self.kept.push_back(message);
+        self.counts.max_depth = self.counts.max_depth.max(self.kept.len() as u64);
+        if self.capacity >= HIGH_WATERMARK_LEAST
+            && self.mode != Mode::Barrier
+            && self.kept.len() * 10 >= self.capacity * HIGH_WATERMARK_TENTHS
+        {
+            self.raise(health, HealthKind::BackpressureHighWatermark);
+        }
+    }
+
+    fn evict(&mut self, health: &mut Health) {
+        let Some(oldest) = self.kept.pop_front() else {
+            return;
+        };
+        for tap in &mut self.taps {
+            if tap.read < oldest.seq {
+                tap.missed += 1;
+            }
+        }
+        let unread = oldest.seq > self.read;
+        if !self.mode.is_latest_style() {
+            match self.overflow {
+                Overflow::DropOldest => self.counts.drop += 1,
+                _ => self.counts.overwrite += 1,
+            }
+        }
+        if unread {
+            self.lose(health);
+        }
+    }
+
+    /// A value that nobody had read is gone.
+    fn lose(&mut self, health: &mut Health) {
+        self.counts.lost += 1;
+        self.raise(health, HealthKind::ChannelOverflow);
+    }
+
+    fn raise(&mut self, health: &mut Health, kind: HealthKind) {
+        if self.events {
+            self.counts.health_event += 1;
+            health.raise(kind, Place::Channel(self.edge));
+        }
+    }
+
+    /// The values of the epoch before become visible: `previous_tick`.
+    pub(crate) fn begin_epoch(&mut self, now: u64, health: &mut Health) {
+        if let Some(mut message) = self.upcoming.take() {
+            message.arrived = now;
+            self.keep(message, health);
+        }
+    }
+
+    /// How many messages the component could get now.
+    #[inline]
+    pub(crate) fn available(&self) -> usize {
+        let unread = self.unread();
+        match self.mode {
+            Mode::Barrier if unread < self.capacity => 0,
+            _ => unread,
+        }
+    }
+
+    fn unread(&self) -> usize {
+        if self.forgets_at_once() {
+            self.kept.len()
+        } else {
+            self.kept.iter().filter(|m| m.seq > self.read).count()
+        }
+    }
+
+    /// Whether what the component has read is of no use to anybody.
+    fn forgets_at_once(&self) -> bool {
+        self.taps.is_empty() && self.mode != Mode::Latched
+    }
+
+    /// The next message for the component; those that are too old are dropped on the way.
+    #[inline]
+    pub(crate) fn take(&mut self, now: u64, health: &mut Health) -> Option<Received> {
+        while self.unread() > 0 {
+            let mut message = self.next_unread()?;
+            let age = now.saturating_sub(message.arrived);
+            if self.lifespan > 0 && age > self.lifespan {
+                self.counts.stale_drop += 1;
+                self.counts.drop += 1;
+                self.raise(health, HealthKind::ChannelStaleDrop);
+                continue;
+            }
+            if self.deadline > 0 && age > self.deadline {
+                message.late = true;
+                self.counts.deadline_miss += 1;
+                self.raise(health, HealthKind::ChannelDeadlineMiss);
+            }
+            self.counts.delivery += 1;
+            self.counts.payload_copy += u64::from(self.copies);
+            self.counts.message_age = age;
+            return Some(message);
+        }
+        None
+    }
+
+    fn next_unread(&mut self) -> Option<Received> {
+        if self.forgets_at_once() {
+            let message = self.kept.pop_front()?;
+            self.read = message.seq;
+            return Some(message);
+        }
+        let place = self.kept.iter().position(|m| m.seq > self.read)?;
+        let message = self.kept[place].clone();
+        self.read = message.seq;
+        self.trim();
+        Some(message)
+    }
+
+    /// The next message for a tap, and how many it has missed since the last.
+    pub(crate) fn take_for(&mut self, tap: usize) -> Option<(Received, u64)> {
+        let reader = &mut self.taps[tap];
+        let message = self.kept.iter().find(|m| m.seq > reader.read)?.clone();
+        reader.read = message.seq;
+        let missed = std::mem::take(&mut reader.missed);
+        self.trim();
+        Some((message, missed))
+    }
+
+    /// Lets go of what everybody has read; a latched value stays.
+    fn trim(&mut self) {
+        if self.mode == Mode::Latched {
+            return;
+        }
+        let least = self.taps.iter().map(|tap| tap.read).min();
+        let done = least.map_or(self.read, |least| least.min(self.read));
+        while self.kept.front().is_some_and(|m| m.seq <= done) {
+            self.kept.pop_front();
+        }
+    }
+
+    /// Messages that nobody has taken out, with what they carry; the component at the end does not want them.
+    pub(crate) fn drop_unread(&mut self) -> u64 {
+        let unread = self.unread() as u64;
+        self.read = self.kept.back().map_or(self.read, |last| last.seq);
+        self.counts.drop += unread;
+        self.trim();
+        unread
+    }
+
+    /// Only the newest message is left to be read.
+    pub(crate) fn drop_all_but_newest(&mut self) {
+        let unread = self.unread();
+        if unread <= 1 {
+            return;
+        }
+        self.counts.drop += unread as u64 - 1;
+        self.counts.lost += unread as u64 - 1;
+        self.read = self.kept.back().map_or(self.read, |last| last.seq - 1);
+        self.trim();
+    }
+
+    /// Gives what is unread to another channel of the same edge, for a part of the run that goes on beside it.
+    pub(crate) fn hand_over(&mut self, other: &mut Channel) {
+        while self.unread() > 0 {
+            let Some(message) = self.next_unread() else {
+                break;
+            };
+            other.last_seq = message.seq;
+            other.kept.push_back(message);
+        }
+    }
+
+    /// Takes in what such a channel has counted. What it has left goes back to the front.
+    pub(crate) fn take_over(&mut self, other: Channel) {
+        let (mine, its) = (&mut self.counts, other.counts);
+        mine.delivery += its.delivery;
+        mine.drop += its.drop;
+        mine.deadline_miss += its.deadline_miss;
+        mine.stale_drop += its.stale_drop;
+        mine.health_event += its.health_event;
+        mine.payload_copy += its.payload_copy;
+        if its.delivery > 0 {
+            mine.message_age = its.message_age;
+        }
+        for message in other.kept.into_iter().rev() {
+            self.read = self.read.min(message.seq - 1);
+            self.kept.push_front(message);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What others may ask of a run while it goes on.
+
+use std::sync::Arc;
+
+use windlass_core::sync::Mutex;
+use windlass_core::sync::clock;
+use windlass_runtime::CancellationToken;
+
+use super::invoke::outcome;
+use super::machine::{Halt, Machine};
+use super::result::ErrorCode;
+use super::tap::{Tap, TapError};
+use super::trace::TraceName;
+use crate::compile::Plan;
+use crate::component::Failure;
+use crate::model::{Config, Readers};
+
+/// Asks things of a run while it goes on. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Control {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) stop: CancellationToken,
+}
+
+/// What a run was asked, and has not done yet.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    transactions: Mutex<Vec<ConfigTransaction>>,
+    taps: Mutex<Vec<Tap>>,
+}
+
+/// New configurations for some components: all of them, or none.
+///
+/// Each component says first whether it could work with its new configuration; then each is given it. If one
+/// cannot, those that already have theirs get the old one back, and the run ends with an error.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ConfigTransaction {
+    changes: Vec<(String, Config)>,
+}
+
+impl ConfigTransaction {
+    /// Without a change.
+    pub fn new() -> ConfigTransaction {
+        ConfigTransaction::default()
+    }
+
+    /// Gives this component another configuration, which replaces the one it has.
+    pub fn set(mut self, component: impl Into<String>, config: Config) -> ConfigTransaction {
+        self.changes.push((component.into(), config));
+        self
+    }
+}
+
+impl Control {
+    /// Ends the run: no new epoch begins.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Changes configurations when the next epoch begins.
+    pub fn reconfigure(&self, transaction: ConfigTransaction) {
+        self.inbox.transactions.lock().push(transaction);
+    }
+
+    /// Reads this edge from the next epoch on; its policy has to say `readers: multi`.
+    pub fn tap(&self, edge: &str) -> Result<Tap, TapError> {
+        let edges = &self.plan.graph.edges;
+        let Some(place) = edges.iter().position(|there| there.id == edge) else {
+            return Err(TapError::NoEdge(edge.to_owned()));
+        };
+        let policy = &edges[place].policy;
+        if policy.readers == Readers::Single {
+            return Err(TapError::SingleReader(edge.to_owned()));
+        }
+        let tap = Tap::new(place, policy.capacity);
+        self.inbox.taps.lock().push(tap.clone());
+        Ok(tap)
+    }
+}
+
+impl Inbox {
+    pub(crate) fn take_taps(&self) -> Vec<Tap> {
+        std::mem::take(&mut *self.taps.lock())
+    }
+}
+
+impl Machine {
+    /// Does what it was asked: each transaction whole, or the run ends.
+    pub(crate) fn commit_config(&mut self) -> Result<(), Halt> {
+        let transactions = std::mem::take(&mut *self.inbox.transactions.lock());
+        transactions
+            .into_iter()
+            .try_for_each(|transaction| self.reconfigure(transaction))
+    }
+
+    fn reconfigure(&mut self, transaction: ConfigTransaction) -> Result<(), Halt> {
+        let mut changes = Vec::with_capacity(transaction.changes.len());
+        for (id, config) in transaction.changes {
+            let Some((component, _)) = self.plan.graph.component(&id) else {
+                let message = format!("the transaction names component {id}, which is not there");
+                return Err(self.halt("config", ErrorCode::Runtime, None, message));
+            };
+            changes.push((component, config));
+        }
+        for (component, config) in &changes {
+            self.note_config(TraceName::ConfigTransactionValidate, *component);
+            self.counts.run.config_validated += 1;
+            self.ask(*component, |member| member.validate_config(config))
+                .map_err(|message| self.config_failed(*component, message))?;
+        }
+        for (done, (component, config)) in changes.iter().enumerate() {
+            self.note_config(TraceName::ConfigTransactionApply, *component);
+            self.counts.run.config_applied += 1;
+            if let Err(message) = self.ask(*component, |member| member.reconfigure(config)) {
+                let applied: Vec<usize> = changes[..=done].iter().map(|(c, _)| *c).collect();
+                self.roll_back(&applied);
+                return Err(self.config_failed(*component, message));
+            }
+        }
+        for (component, config) in changes {
+            self.note_config(TraceName::ConfigTransactionCommit, component);
+            self.configs[component] = config;
+        }
+        self.counts.run.config_committed += 1;
+        Ok(())
+    }
+
+    /// Gives back the old configurations, the last first.
+    fn roll_back(&mut self, applied: &[usize]) {
+        for &component in applied.iter().rev() {
+            self.note_config(TraceName::ConfigTransactionRollback, component);
+            self.counts.run.config_rolled_back += 1;
+            let old = self.configs[component].clone();
+            if let Err(message) = self.ask(component, |member| member.reconfigure(&old)) {
+                let message = format!("could not go back to its old configuration: {message}");
+                let code = ErrorCode::Runtime;
+                self.add_error("config", code, Some(component), message, false);
+            }
+        }
+    }
+
+    fn config_failed(&mut self, component: usize, message: String) -> Halt {
+        let message = format!("refused its new configuration: {message}");
+        self.halt("config", ErrorCode::Runtime, Some(component), message)
+    }
+
+    fn note_config(&mut self, name: TraceName, component: usize) {
+        if self.trace.on {
+            let event = self.recorded(name, component, clock::now());
+            self.trace.push(event);
+        }
+    }
+
+    /// Calls a component outside of invocations; a panic is a failure like any other.
+    pub(crate) fn ask<T>(
+        &mut self,
+        component: usize,
+        question: impl FnOnce(&mut dyn crate::component::Component) -> Result<T, Failure>,
+    ) -> Result<T, String> {
+        let Some(member) = self.members[component].component.as_deref_mut() else {
+            return Err("it is not there".to_owned());
+        };
+        outcome(std::panic::catch_unwind(std::panic::AssertUnwindSafe(
+            || question(member),
+        )))
+    }
+}

@@ -1,0 +1,96 @@
+//! What a run needs to know of each component and edge at every invocation, out of the plan.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::compile::Plan;
+use crate::component::refuses_early;
+use crate::model::{CopyPolicy, EdgeKind, Mode, OnError};
+
+/// What does not change in a run.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) components: Vec<ComponentFacts>,
+    pub(crate) edges: Vec<EdgeFacts>,
+    /// The edges whose values become visible an epoch later by their mode.
+    pub(crate) previous_tick: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ComponentFacts {
+    pub(crate) lane: usize,
+    /// 0 is the highest.
+    pub(crate) priority: usize,
+    pub(crate) budget: u64,
+    pub(crate) max_callback: u64,
+    pub(crate) on_error: OnError,
+    pub(crate) reentrant: bool,
+    /// The async edges at which `publish` may be told no.
+    pub(crate) limited: Vec<u32>,
+    /// Whether the outputs of a reentrant batch are committed in order.
+    pub(crate) in_order: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct EdgeFacts {
+    pub(crate) kind: EdgeKind,
+    /// The lane of the component at its end.
+    pub(crate) reader_lane: usize,
+    pub(crate) region_from: usize,
+    pub(crate) region_to: usize,
+    pub(crate) moves: bool,
+    /// The key in the state store: the edge's target.
+    pub(crate) key: Option<Arc<str>>,
+    pub(crate) max_inflight: usize,
+}
+
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Facts {
+    pub(crate) fn new(plan: &Plan) -> Facts {
+        let graph = &plan.graph;
+        let component = |(c, component): (usize, &crate::model::Component)| {
+            let out = || {
+                let outputs = plan.nodes[c].outputs.iter();
+                outputs.flat_map(|port| port.edges.iter().copied())
+            };
+            ComponentFacts {
+                lane: plan.nodes[c].lane,
+                priority: component.execution.priority as usize,
+                budget: nanos(component.execution.budget),
+                max_callback: nanos(graph.lanes[plan.nodes[c].lane].max_callback),
+                on_error: component.execution.on_error,
+                reentrant: component.execution.reentrant,
+                limited: out()
+                    .filter(|&edge| refuses_early(&graph.edges[edge]))
+                    .map(|edge| edge as u32)
+                    .collect(),
+                in_order: out().all(|edge| graph.edges[edge].policy.preserve_order),
+            }
+        };
+        let edge = |(e, edge): (usize, &crate::model::Edge)| EdgeFacts {
+            kind: edge.kind,
+            reader_lane: plan.nodes[plan.edges[e].to].lane,
+            region_from: plan.region_of[plan.edges[e].from],
+            region_to: plan.region_of[plan.edges[e].to],
+            moves: edge.policy.copy_policy == CopyPolicy::MoveOnly,
+            key: (edge.kind == EdgeKind::State).then(|| edge.to.to_string().into()),
+            max_inflight: edge.policy.max_inflight,
+        };
+        let previous_tick = |(e, edge): (usize, &crate::model::Edge)| {
+            (edge.policy.mode == Mode::PreviousTick).then_some(e)
+        };
+        Facts {
+            components: graph.components.iter().enumerate().map(component).collect(),
+            edges: graph.edges.iter().enumerate().map(edge).collect(),
+            previous_tick: graph
+                .edges
+                .iter()
+                .enumerate()
+                .filter_map(previous_tick)
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The graphs that run in a runtime: their turn in its shutdown.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::sync::Mutex;
+use windlass_runtime::front::{FrontEnd, RuntimeStopping, Stopping};
+use windlass_runtime::sync::Notify;
+use windlass_runtime::time::timeout;
+use windlass_runtime::{CancellationToken, Handle};
+
+/// The runs of a runtime.
+#[derive(Default)]
+pub(crate) struct Graphs {
+    state: Mutex<State>,
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    stopping: bool,
+    next: u64,
+    runs: Vec<(u64, String, CancellationToken)>,
+}
+
+/// A run that the runtime knows of, until this is dropped.
+pub(crate) struct Entered {
+    graphs: Arc<Graphs>,
+    id: u64,
+}
+
+impl Graphs {
+    /// Makes a run known; none if the runtime is shutting down.
+    pub(crate) fn enter(runtime: &Handle, name: &str, stop: CancellationToken) -> Option<Entered> {
+        let graphs = match runtime.attached::<Graphs>(|_| true) {
+            Some(graphs) => graphs,
+            None => match runtime.attached_or::<Graphs>(|_| true, Arc::default()) {
+                Ok(graphs) => graphs,
+                Err(RuntimeStopping) => return None,
+            },
+        };
+        let id = {
+            let mut state = graphs.state.lock();
+            if state.stopping {
+                return None;
+            }
+            state.next += 1;
+            let id = state.next;
+            state.runs.push((id, name.to_owned(), stop));
+            id
+        };
+        Some(Entered { graphs, id })
+    }
+
+    async fn all_ended(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.state.lock().runs.is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.graphs.state.lock().runs.retain(|run| run.0 != self.id);
+        self.graphs.ended.notify_waiters();
+    }
+}
+
+impl FrontEnd for Graphs {
+    fn stop(self: Arc<Self>, limit: Duration) -> Stopping {
+        let tokens: Vec<CancellationToken> = {
+            let mut state = self.state.lock();
+            state.stopping = true;
+            state.runs.iter().map(|run| run.2.clone()).collect()
+        };
+        tokens.iter().for_each(CancellationToken::cancel);
+        Box::pin(async move {
+            let _ = timeout(limit, self.all_ended()).await;
+            let state = self.state.lock();
+            let left = state.runs.iter();
+            left.map(|run| format!("graph {} did not come to the end of its epoch", run.1))
+                .collect()
+        })
+    }
+
+    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let state = self.state.lock();
+        if state.runs.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "graphs: {} running", state.runs.len())?;
+        for (_, name, stop) in &state.runs {
+            let asked = if stop.is_cancelled() {
+                ", asked to stop"
+            } else {
+                ""
+            };
+            writeln!(out, "  {name}{asked}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Entered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entered({})", self.id)
+    }
+}

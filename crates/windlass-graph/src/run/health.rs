@@ -1,0 +1,171 @@
+//! Health events: what went wrong without ending the run. The same thing at the same place is one event with a
+//! count, and there is a limit on how many there are.
+
+use crate::compile::Plan;
+use crate::model::named_outside as named;
+
+named! {
+    /// What kind of thing went wrong.
+    pub enum HealthKind {
+        /// A channel lost or refused a message.
+        ChannelOverflow = "channel_overflow",
+        /// A message was too old to be delivered.
+        ChannelStaleDrop = "channel_stale_drop",
+        /// A message was delivered after its deadline.
+        ChannelDeadlineMiss = "channel_deadline_miss",
+        /// A queue is nearly full.
+        BackpressureHighWatermark = "backpressure_high_watermark",
+        /// A task was not taken.
+        TaskReject = "task_reject",
+        /// A lane did not admit an invocation.
+        SchedulerReject = "scheduler_reject",
+    }
+}
+
+/// Where something went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// At an edge.
+    Channel(u32),
+    /// At a component, whose lane is known.
+    Component(u32),
+}
+
+/// Something that went wrong, perhaps more than once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HealthEvent {
+    /// What.
+    pub kind: HealthKind,
+    /// The component, or the empty text.
+    pub component_id: String,
+    /// The channel, or the empty text.
+    pub channel_id: String,
+    /// The lane, or the empty text.
+    pub lane: String,
+    /// How often.
+    pub count: u64,
+    /// The first epoch.
+    pub first_epoch: u64,
+    /// The last epoch.
+    pub last_epoch: u64,
+}
+
+/// The events of a run while it goes on.
+#[derive(Debug)]
+pub(crate) struct Health {
+    enabled: bool,
+    capacity: usize,
+    events: Vec<Noticed>,
+    /// What has come since it was last asked for: to be traced.
+    fresh: Vec<(HealthKind, Place)>,
+    keep_fresh: bool,
+    pub(crate) raised: u64,
+    pub(crate) coalesced: u64,
+    pub(crate) dropped: u64,
+    pub(crate) epoch: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Noticed {
+    kind: HealthKind,
+    place: Place,
+    count: u64,
+    first_epoch: u64,
+    last_epoch: u64,
+}
+
+/// How many different events a run keeps unless the graph says otherwise.
+const CAPACITY: usize = 64;
+
+impl Health {
+    pub(crate) fn new(plan: &Plan, keep_fresh: bool) -> Health {
+        let config = &plan.graph.config;
+        let enabled = config
+            .get("emit_health_events")
+            .and_then(|value| value.as_bool())
+            .unwrap_or(true);
+        let capacity = config
+            .get("health_event_capacity")
+            .and_then(|value| value.as_u64())
+            .map_or(CAPACITY, |capacity| capacity as usize);
+        Health {
+            enabled,
+            capacity,
+            events: Vec::new(),
+            fresh: Vec::new(),
+            keep_fresh,
+            raised: 0,
+            coalesced: 0,
+            dropped: 0,
+            epoch: 0,
+        }
+    }
+
+    pub(crate) fn raise(&mut self, kind: HealthKind, place: Place) {
+        if !self.enabled {
+            return;
+        }
+        self.raised += 1;
+        let there = self
+            .events
+            .iter_mut()
+            .find(|event| event.kind == kind && event.place == place);
+        if let Some(event) = there {
+            event.count += 1;
+            event.last_epoch = self.epoch;
+            self.coalesced += 1;
+            return;
+        }
+        if self.events.len() >= self.capacity {
+            self.dropped += 1;
+            return;
+        }
+        self.events.push(Noticed {
+            kind,
+            place,
+            count: 1,
+            first_epoch: self.epoch,
+            last_epoch: self.epoch,
+        });
+        if self.keep_fresh {
+            self.fresh.push((kind, place));
+        }
+    }
+
+    /// What has come since the last call.
+    pub(crate) fn take_fresh(&mut self) -> Vec<(HealthKind, Place)> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    pub(crate) fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
+    /// Takes in what another part of the run has seen.
+    pub(crate) fn merge(&mut self, other: &mut Health) {
+        for event in other.events.drain(..) {
+            for _ in 0..event.count {
+                self.raise(event.kind, event.place);
+            }
+        }
+    }
+
+    pub(crate) fn report(&self, plan: &Plan) -> Vec<HealthEvent> {
+        let describe = |event: &Noticed| {
+            let (component, channel) = match event.place {
+                Place::Channel(edge) => (plan.edges[edge as usize].to, Some(edge as usize)),
+                Place::Component(component) => (component as usize, None),
+            };
+            HealthEvent {
+                kind: event.kind,
+                component_id: plan.graph.components[component].id.clone(),
+                channel_id: channel.map_or_else(String::new, |e| plan.graph.edges[e].id.clone()),
+                lane: plan.graph.components[component].execution.lane.clone(),
+                count: event.count,
+                first_epoch: event.first_epoch,
+                last_epoch: event.last_epoch,
+            }
+        };
+        self.events.iter().map(describe).collect()
+    }
+}

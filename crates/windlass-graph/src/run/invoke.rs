@@ -1,0 +1,281 @@
+//! Calling components, here and in order; and what is counted and recorded about each call.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use windlass_core::sync::clock;
+
+use super::machine::{Halt, Machine};
+use super::result::ErrorCode;
+use super::trace::{NONE, Recorded, TraceName};
+use crate::component::{Call, Component, Env, Failure, Invocation, Outbox, Received, Reentrant};
+use crate::model::OnError;
+
+/// What is called.
+pub(crate) enum Body<'a> {
+    Exclusive(&'a mut dyn Component),
+    Reentrant(&'a Arc<dyn Reentrant>),
+}
+
+/// A call that has ended.
+pub(crate) struct Finished {
+    pub(crate) call: Call,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Why it failed.
+    pub(crate) failed: Option<String>,
+    /// The lane's worker, or `NONE`.
+    pub(crate) worker: u32,
+}
+
+/// Calls a component; a panic is a failure like any other.
+pub(crate) fn call(
+    body: Body<'_>,
+    env: &Env,
+    component: usize,
+    inputs: &mut Vec<Received>,
+    out: &mut Outbox,
+    call: Call,
+) -> Option<String> {
+    let mut invocation = Invocation {
+        env,
+        component: component as u32,
+        inputs,
+        out,
+        call,
+    };
+    let called = catch_unwind(AssertUnwindSafe(|| match body {
+        Body::Exclusive(component) => component.execute(&mut invocation),
+        Body::Reentrant(body) => body.execute(&mut invocation),
+    }));
+    outcome(called).err()
+}
+
+/// What came of a call of user code, which may have panicked.
+pub(crate) fn outcome<T>(
+    called: Result<Result<T, Failure>, Box<dyn std::any::Any + Send>>,
+) -> Result<T, String> {
+    match called {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(failure)) => Err(failure.message().to_owned()),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned());
+            // Its destructor is user code.
+            windlass_core::task::contain(|| drop(panic));
+            Err(match text {
+                Some(text) => format!("panicked: {text}"),
+                None => "panicked".to_owned(),
+            })
+        }
+    }
+}
+
+impl Machine {
+    /// Runs a component here: what each invocation published is committed before the next begins.
+    pub(crate) fn step_inline(&mut self, component: usize, iteration: u64) -> Result<u64, Halt> {
+        if !self.members[component].active {
+            return Ok(0);
+        }
+        let mut ready = self.ready.take().unwrap_or_default();
+        let now = self.lanes[self.facts.components[component].lane].now;
+        self.triggers[component].check(&mut self.channels, now, &mut self.health, &mut ready);
+        let mut invocations = 0;
+        let mut result = Ok(());
+        while let Some(mut inputs) = ready.list.pop_front() {
+            if result.is_ok() && self.members[component].active {
+                invocations += 1;
+                result = self.invoke(component, &mut inputs, iteration);
+            }
+            ready.recycle(inputs);
+        }
+        self.ready = Some(ready);
+        result.map(|()| invocations)
+    }
+
+    fn invoke(
+        &mut self,
+        component: usize,
+        inputs: &mut Vec<Received>,
+        iteration: u64,
+    ) -> Result<(), Halt> {
+        let mut out = self.outbox.take().unwrap_or_default();
+        out.clear();
+        self.fill_room(component, &mut out);
+        let start = if self.trace.on { clock::now() } else { self.clock };
+        let call_facts = self.next_call(component, iteration, start);
+        let mut failed = None;
+        if let Some(body) = self.members[component].component.as_deref_mut() {
+            let body = Body::Exclusive(body);
+            failed = call(body, &self.env, component, inputs, &mut out, call_facts);
+        }
+        self.clock = clock::now();
+        let finished = Finished {
+            call: call_facts,
+            start,
+            end: self.clock,
+            failed,
+            worker: NONE,
+        };
+        let result = self
+            .settle(component, &finished, inputs, &mut out)
+            .and_then(|()| self.commit(&mut out.staged));
+        self.outbox = Some(out);
+        result
+    }
+
+    /// Numbers a call.
+    pub(crate) fn next_call(&mut self, component: usize, iteration: u64, start: u64) -> Call {
+        self.transaction += 1;
+        let facts = &self.facts.components[component];
+        Call {
+            transaction: self.transaction,
+            iteration,
+            cancel_at: match facts.max_callback {
+                0 => 0,
+                limit => start.saturating_add(limit),
+            },
+            now: self.lanes[facts.lane].now,
+        }
+    }
+
+    /// Says how much room there is on the async edges that may say no.
+    pub(crate) fn fill_room(&self, component: usize, out: &mut Outbox) {
+        for &edge in &self.facts.components[component].limited {
+            let limit = self.facts.edges[edge as usize].max_inflight;
+            let pending = self.counts.asynchronous[edge as usize].in_flight as usize;
+            out.room.push((edge, limit.saturating_sub(pending)));
+        }
+    }
+
+    /// Counts and records a call. If it failed, what it published is thrown away.
+    pub(crate) fn settle(
+        &mut self,
+        component: usize,
+        finished: &Finished,
+        inputs: &[Received],
+        out: &mut Outbox,
+    ) -> Result<(), Halt> {
+        self.ticks += 1;
+        if self.order.len() < self.order_capacity {
+            self.order.push(component as u32);
+        }
+        self.count_call(component, finished, out);
+        if self.trace.on {
+            self.trace_call(component, finished, inputs, out);
+        }
+        for &edge in &out.refused {
+            self.count_refused_async(edge as usize);
+        }
+        if let Some(message) = &finished.failed {
+            return self.failed(component, message.clone(), out);
+        }
+        self.counts.publication.staged += out.staged.len() as u64;
+        self.store_writes.append(&mut out.state);
+        if let (Some(hold), Some(report)) = (&mut self.hold, out.report.take()) {
+            hold.report = Some(report);
+        }
+        Ok(())
+    }
+
+    fn count_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
+        let facts = &self.facts.components[component];
+        let duration = finished.end - finished.start;
+        let counts = &mut self.counts.components[component];
+        counts.execution += 1;
+        counts.last_duration_ns = duration;
+        counts.max_duration_ns = counts.max_duration_ns.max(duration);
+        counts.max_in_flight = counts.max_in_flight.max(1);
+        if facts.budget > 0 && duration > facts.budget {
+            counts.budget_overrun += 1;
+            counts.timeout_budget_exceeded += 1;
+        }
+        let asked = facts.max_callback > 0 && duration > facts.max_callback;
+        counts.cancellation_requested += u64::from(asked || out.observed_cancel);
+        counts.cancellation_observed += u64::from(out.observed_cancel);
+        let lane = &mut self.lanes[facts.lane];
+        lane.tick_used += duration;
+        lane.counts.completed += 1;
+        lane.counts.last_callback_ns = duration;
+        lane.counts.completed_by_priority[facts.priority] += 1;
+    }
+
+    fn trace_call(
+        &mut self,
+        component: usize,
+        finished: &Finished,
+        inputs: &[Received],
+        out: &Outbox,
+    ) {
+        let facts = self.facts.clone();
+        let facts = &facts.components[component];
+        let first = inputs.first();
+        let event = |machine: &Machine, name, at| Recorded {
+            worker: finished.worker,
+            transaction: finished.call.transaction,
+            correlation: first.map(Received::correlation),
+            causation: first.map(Received::id),
+            ..machine.recorded(name, component, at)
+        };
+        let begin = event(self, TraceName::ComponentExecuteBegin, finished.start);
+        self.trace.push(begin);
+        for staged in &out.staged {
+            let mut publish = event(self, TraceName::ChannelPublish, staged.at);
+            publish.channel = staged.edge;
+            self.trace.push(publish);
+        }
+        let mut span = event(self, TraceName::ComponentExecute, finished.start);
+        let duration = finished.end - finished.start;
+        span.duration = duration;
+        if let Some(message) = &finished.failed {
+            span.attributes.push(("error", message.as_str().into()));
+        }
+        self.trace.push(span);
+        let end = event(self, TraceName::ComponentExecuteEnd, finished.end);
+        self.trace.push(end);
+        let budget = facts.budget > 0 && duration > facts.budget;
+        let asked = facts.max_callback > 0 && duration > facts.max_callback;
+        for (name, happened) in [
+            (TraceName::ComponentTimeoutBudgetExceeded, budget),
+            (
+                TraceName::ComponentCancellationRequested,
+                asked || out.observed_cancel,
+            ),
+            (
+                TraceName::ComponentCancellationObserved,
+                out.observed_cancel,
+            ),
+        ] {
+            if happened {
+                let event = event(self, name, finished.end);
+                self.trace.push(event);
+            }
+        }
+    }
+
+    /// What an error does: `on_error` says.
+    fn failed(&mut self, component: usize, message: String, out: &mut Outbox) -> Result<(), Halt> {
+        self.counts.components[component].error += 1;
+        self.counts.publication.error_discarded += out.staged.len() as u64;
+        out.staged.clear();
+        out.state.clear();
+        if let Some(hold) = &mut self.hold {
+            hold.failed = true;
+        }
+        let on_error = self.facts.components[component].on_error;
+        let fatal = on_error == OnError::FailFast;
+        let code = ErrorCode::ComponentExecute;
+        self.add_error("execute", code, Some(component), message, fatal);
+        match on_error {
+            OnError::FailFast => return Err(Halt),
+            OnError::Continue => {}
+            OnError::Isolate => {
+                self.counts.run.isolated += 1;
+                self.deactivate(component);
+            }
+        }
+        Ok(())
+    }
+}

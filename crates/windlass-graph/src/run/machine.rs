@@ -1,0 +1,313 @@
+//! The machine of a run: everything that it owns, and how an epoch goes.
+//!
+//! One task owns the machine and does everything in order. Only the calls of components on `thread_pool` lanes
+//! happen elsewhere: they get what they need by value, and bring back what they ask for. A composite loop that
+//! runs beside the epochs (`async_task`) gets a machine of its own with its members in it (`apart.rs`).
+//!
+//! An epoch: the store and new configurations are committed (`begin.rs`); what was deferred becomes visible;
+//! each region runs (`invoke.rs`, `pool.rs`, `loops.rs`) and what it published is committed (`commit.rs`).
+
+use std::sync::Arc;
+
+use windlass_core::sync::clock;
+
+use super::apart::Apart;
+use super::channel::Channel;
+use super::control::Inbox;
+use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts, RunCounts};
+use super::facts::Facts;
+use super::health::{Health, Place};
+use super::lane::LaneState;
+use super::loops::{Hold, LoopState};
+use super::options::RunOptions;
+use super::result::{ErrorCode, RuntimeError};
+use super::store::Store;
+use super::tap::Tapping;
+use super::trace::{Recorded, TraceName, Tracing};
+use super::trigger::{Ready, Trigger};
+use crate::compile::Plan;
+use crate::component::{Component, Env, Outbox, Reentrant, Staged};
+use crate::model::Config;
+use crate::payload::Payload;
+
+/// Everything that a run owns.
+pub(crate) struct Machine {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) env: Arc<Env>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) lanes: Vec<LaneState>,
+    pub(crate) loops: Vec<LoopState>,
+    /// What becomes visible when the next epoch begins.
+    pub(crate) deferred: Vec<Staged>,
+    pub(crate) store_writes: Vec<(Arc<str>, Payload)>,
+    /// What a loop that is running keeps to itself.
+    pub(crate) hold: Option<Hold>,
+    pub(crate) apart: Vec<Apart>,
+    pub(crate) taps: Vec<Tapping>,
+    pub(crate) inbox: Arc<Inbox>,
+    /// The configuration of each component, as it is now.
+    pub(crate) configs: Vec<Config>,
+    pub(crate) health: Health,
+    pub(crate) trace: Tracing,
+    pub(crate) counts: Counts,
+    pub(crate) order: Vec<u32>,
+    pub(crate) order_capacity: usize,
+    pub(crate) ticks: u64,
+    pub(crate) transaction: u64,
+    pub(crate) errors: Vec<RuntimeError>,
+    pub(crate) began: u64,
+    /// The last reading of the real clock: the end of one invocation is the start of the next.
+    pub(crate) clock: u64,
+    /// Not here while they are in use.
+    pub(crate) ready: Option<Box<Ready>>,
+    pub(crate) outbox: Option<Box<Outbox>>,
+}
+
+/// What a run counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub(crate) components: Vec<ComponentCounts>,
+    pub(crate) publication: PublicationCounts,
+    /// By edge.
+    pub(crate) asynchronous: Vec<AsyncCounts>,
+    pub(crate) loops: Vec<LoopCounts>,
+    pub(crate) run: RunCounts,
+}
+
+/// A component in a run.
+#[derive(Default)]
+pub(crate) struct Member {
+    /// Not here while it is called elsewhere.
+    pub(crate) component: Option<Box<dyn Component>>,
+    /// What may be called several times at once.
+    pub(crate) reentrant: Option<Arc<dyn Reentrant>>,
+    /// Whether it was activated and has not been deactivated.
+    pub(crate) active: bool,
+}
+
+/// The run has to end; why is in its errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Halt;
+
+impl Machine {
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        members: Vec<Member>,
+        lanes: Vec<LaneState>,
+        inbox: Arc<Inbox>,
+        options: &RunOptions,
+    ) -> Machine {
+        let graph = &plan.graph;
+        let channels = graph.edges.iter().enumerate();
+        let channels = channels.map(|(e, edge)| Channel::new(e, plan.edges[e].to_port, edge));
+        let store = match &options.restore {
+            Some(snapshot) => snapshot.store.clone(),
+            None => Store::default(),
+        };
+        Machine {
+            env: Arc::new(Env {
+                plan: plan.clone(),
+                store: Arc::new(store),
+                stop: options.stop.clone(),
+                epoch: 0,
+                tracing: options.trace,
+            }),
+            facts: Arc::new(Facts::new(&plan)),
+            members,
+            channels: channels.collect(),
+            triggers: (0..graph.components.len())
+                .map(|c| Trigger::new(&plan, c))
+                .collect(),
+            lanes,
+            loops: graph.loops.iter().map(|_| LoopState::default()).collect(),
+            deferred: Vec::new(),
+            store_writes: Vec::new(),
+            hold: None,
+            apart: Vec::new(),
+            taps: Vec::new(),
+            inbox,
+            configs: graph.components.iter().map(|c| c.config.clone()).collect(),
+            health: Health::new(&plan, options.trace),
+            trace: Tracing::new(options.trace, options.trace_capacity),
+            counts: Counts::of(&plan),
+            order: Vec::new(),
+            order_capacity: options.order_capacity,
+            ticks: 0,
+            transaction: 0,
+            errors: Vec::new(),
+            began: clock::now(),
+            clock: 0,
+            ready: None,
+            outbox: None,
+            plan,
+        }
+    }
+
+    /// One epoch; gives whether anything ran.
+    pub(crate) async fn epoch(&mut self) -> Result<bool, Halt> {
+        let ticks = self.ticks;
+        let start = self.begin_iteration();
+        let done = self.regions().await;
+        self.end_iteration(start);
+        done?;
+        Ok(self.ticks > ticks)
+    }
+
+    async fn regions(&mut self) -> Result<(), Halt> {
+        self.begin().await?;
+        let plan = self.plan.clone();
+        for &place in &plan.order {
+            let region = &plan.regions[place];
+            match region.composite_loop {
+                None => {
+                    self.step(region.components[0], 0).await?;
+                }
+                Some(composite) => self.run_loop(place, composite).await?,
+            }
+        }
+        self.feed_taps();
+        self.trace_health();
+        Ok(())
+    }
+
+    /// Runs whatever a component's trigger makes of what has come; gives how many invocations that were.
+    pub(crate) async fn step(&mut self, component: usize, iteration: u64) -> Result<u64, Halt> {
+        if self.lanes[self.facts.components[component].lane].is_inline() {
+            self.step_inline(component, iteration)
+        } else {
+            self.step_on_pool(component, iteration).await
+        }
+    }
+
+    fn begin_iteration(&mut self) -> u64 {
+        let epoch = self.env.epoch + 1;
+        self.set_env(|env| env.epoch = epoch);
+        self.health.epoch = epoch;
+        let start = clock::now();
+        self.clock = start;
+        if self.trace.on {
+            self.note(TraceName::SchedulerIterationBegin, start);
+        }
+        start
+    }
+
+    fn end_iteration(&mut self, start: u64) {
+        let end = clock::now();
+        self.end_ticks(start, end);
+        if self.trace.on {
+            let mut span = Recorded::new(TraceName::SchedulerIteration, self.env.epoch, start);
+            span.duration = end - start;
+            self.trace.push(span);
+            self.note(TraceName::SchedulerIterationEnd, end);
+        }
+    }
+
+    /// Changes what invocations see; those that are still out keep what they have.
+    pub(crate) fn set_env(&mut self, change: impl FnOnce(&mut Env)) {
+        match Arc::get_mut(&mut self.env) {
+            Some(env) => change(env),
+            None => {
+                let old = &self.env;
+                let mut env = Env {
+                    plan: old.plan.clone(),
+                    store: old.store.clone(),
+                    stop: old.stop.clone(),
+                    epoch: old.epoch,
+                    tracing: old.tracing,
+                };
+                change(&mut env);
+                self.env = Arc::new(env);
+            }
+        }
+    }
+
+    /// Records an event that is of no component.
+    pub(crate) fn note(&mut self, name: TraceName, at: u64) {
+        self.trace.push(Recorded::new(name, self.env.epoch, at));
+    }
+
+    /// An event of a component.
+    pub(crate) fn recorded(&self, name: TraceName, component: usize, at: u64) -> Recorded {
+        Recorded {
+            component: component as u32,
+            lane: self.facts.components[component].lane as u32,
+            ..Recorded::new(name, self.env.epoch, at)
+        }
+    }
+
+    /// Records the health events that have come.
+    pub(crate) fn trace_health(&mut self) {
+        if !self.health.has_fresh() {
+            return;
+        }
+        let at = clock::now();
+        for (kind, place) in self.health.take_fresh() {
+            let mut event = match place {
+                Place::Channel(edge) => {
+                    let to = self.plan.edges[edge as usize].to;
+                    let mut event = self.recorded(TraceName::HealthEvent, to, at);
+                    event.channel = edge;
+                    event
+                }
+                Place::Component(component) => {
+                    self.recorded(TraceName::HealthEvent, component as usize, at)
+                }
+            };
+            event.attributes.push(("kind", kind.name().into()));
+            self.trace.push(event);
+        }
+    }
+
+    /// Remembers an error that ends the run.
+    pub(crate) fn halt(
+        &mut self,
+        phase: &str,
+        code: ErrorCode,
+        component: Option<usize>,
+        message: String,
+    ) -> Halt {
+        self.add_error(phase, code, component, message, true);
+        Halt
+    }
+
+    pub(crate) fn add_error(
+        &mut self,
+        phase: &str,
+        code: ErrorCode,
+        component: Option<usize>,
+        message: String,
+        fatal: bool,
+    ) {
+        // A component that fails at every message must not fill the memory.
+        if !fatal && self.errors.len() >= ERRORS {
+            return;
+        }
+        let component = component.map(|c| &self.plan.graph.components[c]);
+        self.errors.push(RuntimeError {
+            phase: phase.to_owned(),
+            component_id: component.map_or_else(String::new, |c| c.id.clone()),
+            lane: component.map_or_else(String::new, |c| c.execution.lane.clone()),
+            message,
+            code,
+            trace_id: format!("{}#1", self.plan.graph.name),
+            fatal,
+        });
+    }
+}
+
+/// How many errors that did not end the run are kept; all are counted.
+const ERRORS: usize = 1024;
+
+impl Counts {
+    pub(crate) fn of(plan: &Plan) -> Counts {
+        Counts {
+            components: vec![ComponentCounts::default(); plan.graph.components.len()],
+            asynchronous: vec![AsyncCounts::default(); plan.graph.edges.len()],
+            loops: vec![LoopCounts::default(); plan.graph.loops.len()],
+            ..Counts::default()
+        }
+    }
+}

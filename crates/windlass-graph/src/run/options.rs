@@ -1,0 +1,101 @@
+//! How a run is to go.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_runtime::CancellationToken;
+
+use super::store::Store;
+
+/// How a run is to go.
+///
+/// ```
+/// use windlass_graph::RunOptions;
+///
+/// let options = RunOptions { steps: Some(10), ..RunOptions::default() };
+/// assert!(!options.until_idle);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// How many epochs; none or 0: 1, or 1000 with `until_idle`, or no limit with `duration`.
+    pub steps: Option<u64>,
+    /// It begins no epoch after this time.
+    pub duration: Option<Duration>,
+    /// It ends after the first epoch in which nothing ran and no message waits for time to pass.
+    pub until_idle: bool,
+    /// Ends it: no new epoch begins, and invocations see it.
+    pub stop: CancellationToken,
+    /// Whether it is traced.
+    pub trace: bool,
+    /// How many events the trace holds.
+    pub trace_capacity: usize,
+    /// How much of the order of invocations is kept.
+    pub order_capacity: usize,
+    /// Where to go on.
+    pub restore: Option<Snapshot>,
+    /// Whether components are reset before the first epoch.
+    pub reset: bool,
+    /// Whether a snapshot is taken at the end.
+    pub snapshot: bool,
+}
+
+/// What a run goes on from: what its components and its state store held.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// What each component that had something to keep gave.
+    pub components: BTreeMap<String, Value>,
+    /// The state store.
+    pub store: Store,
+}
+
+/// How many events a trace holds unless one says otherwise.
+const TRACE_CAPACITY: usize = 1 << 18;
+/// How many invocations the order of a run holds unless one says otherwise.
+const ORDER_CAPACITY: usize = 1 << 16;
+/// How many epochs a run has at most that ends when it is idle, unless one says otherwise.
+const IDLE_STEPS: u64 = 1000;
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions {
+            steps: None,
+            duration: None,
+            until_idle: false,
+            stop: CancellationToken::new(),
+            trace: false,
+            trace_capacity: TRACE_CAPACITY,
+            order_capacity: ORDER_CAPACITY,
+            restore: None,
+            reset: false,
+            snapshot: false,
+        }
+    }
+}
+
+impl RunOptions {
+    /// So many epochs.
+    pub fn steps(steps: u64) -> RunOptions {
+        RunOptions {
+            steps: Some(steps),
+            ..RunOptions::default()
+        }
+    }
+
+    /// With a trace.
+    pub fn traced(mut self) -> RunOptions {
+        self.trace = true;
+        self
+    }
+
+    /// How many epochs there may be.
+    pub(crate) fn most_epochs(&self) -> u64 {
+        match self.steps.filter(|&steps| steps > 0) {
+            Some(steps) => steps,
+            None if self.until_idle => IDLE_STEPS,
+            None if self.duration.is_some() => u64::MAX,
+            None => 1,
+        }
+    }
+}

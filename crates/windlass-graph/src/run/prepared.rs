@@ -1,0 +1,301 @@
+//! A graph that is ready to run, as often as one likes.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use windlass_core::sync::clock;
+use windlass_core::task::{JoinError, JoinHandle};
+use windlass_runtime::Handle;
+use windlass_runtime::task::yield_now;
+
+use super::control::{Control, Inbox};
+use super::facts::nanos;
+use super::graphs::{Entered, Graphs};
+use super::lane::LaneState;
+use super::machine::{Halt, Machine, Member};
+use super::options::RunOptions;
+use super::result::{ErrorCode, LaneGrant, RunResult, StopReason};
+use super::trace::Trace;
+use crate::compile::{CompileError, Plan, compile};
+use crate::component::Registry;
+use crate::model::Graph;
+
+/// A compiled graph with the types of its components. Each run makes components of its own.
+///
+/// ```
+/// use windlass_graph::component::{Descriptor, Registry};
+/// use windlass_graph::model::{Component, Graph, Lane, LaneKind};
+/// use windlass_graph::{Prepared, RunOptions};
+/// use windlass_runtime::Runtime;
+///
+/// let mut graph = Graph::new("one");
+/// graph.lanes.push(Lane::new("main", LaneKind::EventLoop));
+/// graph.components.push(Component::new("hello", "mine.Hello", "main"));
+/// let mut registry = Registry::new();
+/// registry.function("mine.Hello", Descriptor::new(), |_| Ok(()));
+///
+/// let prepared = Prepared::new(graph, registry)?;
+/// let result = Runtime::new()?.block_on(prepared.run(RunOptions::steps(3)));
+/// assert_eq!(result.order, ["hello", "hello", "hello"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    plan: Arc<Plan>,
+    registry: Registry,
+}
+
+/// A run that has not begun yet.
+#[derive(Debug)]
+pub struct Run {
+    prepared: Prepared,
+    control: Control,
+    options: RunOptions,
+}
+
+/// A run that goes on in a task of its own: its end can be awaited.
+#[derive(Debug)]
+pub struct Running {
+    control: Control,
+    task: JoinHandle<RunResult>,
+}
+
+impl Prepared {
+    /// Compiles a graph. Whether it makes sense is for [`check`](crate::check) to say.
+    pub fn new(graph: Graph, registry: Registry) -> Result<Prepared, CompileError> {
+        Ok(Prepared {
+            plan: Arc::new(compile(graph)?),
+            registry,
+        })
+    }
+
+    /// What it was compiled to.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Runs it, and waits for its end; see [`Run::run`].
+    pub async fn run(&self, options: RunOptions) -> RunResult {
+        self.begin(options).run().await
+    }
+
+    /// A run that has not begun yet, for those who want its control first.
+    pub fn begin(&self, options: RunOptions) -> Run {
+        Run {
+            control: Control {
+                plan: self.plan.clone(),
+                inbox: Arc::default(),
+                stop: options.stop.clone(),
+            },
+            prepared: self.clone(),
+            options,
+        }
+    }
+
+    /// Everything that a run owns, or what to say if a part of it cannot be had.
+    fn machine(
+        &self,
+        runtime: &Handle,
+        options: &RunOptions,
+        inbox: Arc<Inbox>,
+    ) -> Result<Machine, Box<RunResult>> {
+        let graph = &self.plan.graph;
+        let mut members = Vec::with_capacity(graph.components.len());
+        let mut missing = Vec::new();
+        for (place, component) in graph.components.iter().enumerate() {
+            let made = self.registry.make(&component.type_name);
+            if made.is_none() {
+                missing.push(place);
+            }
+            members.push(Member {
+                component: made,
+                ..Member::default()
+            });
+        }
+        let lanes: Result<Vec<LaneState>, _> = (0..graph.lanes.len())
+            .map(|lane| LaneState::new(&self.plan, lane, runtime).map_err(|e| (lane, e)))
+            .collect();
+        let (lanes, failed) = match lanes {
+            Ok(lanes) => (lanes, None),
+            Err(failed) => (Vec::new(), Some(failed)),
+        };
+        let mut machine = Machine::new(self.plan.clone(), members, lanes, inbox, options);
+        if let Some((lane, error)) = &failed {
+            let message = format!("lane {} has no threads: {error}", graph.lanes[*lane].id);
+            machine.halt("start", ErrorCode::Runtime, None, message);
+        }
+        for &component in &missing {
+            let name = &graph.components[component].type_name;
+            let message =
+                format!("there is no component type {name}: register it, or run with stubs");
+            machine.halt("construct", ErrorCode::Validation, Some(component), message);
+        }
+        if failed.is_some() || !missing.is_empty() {
+            return Err(Box::new(report(machine, StopReason::Error, None)));
+        }
+        Ok(machine)
+    }
+}
+
+impl Run {
+    /// Asks things of it.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Runs it here, and waits for its end. Components on `event_loop` and `fixed_rate` lanes run in the task
+    /// that awaits this, those on `thread_pool` lanes on threads of their own.
+    ///
+    /// If the future is dropped, its components are dropped as they are, without being deactivated.
+    pub async fn run(self) -> RunResult {
+        let Run {
+            prepared,
+            control,
+            mut options,
+        } = self;
+        // Stopped by whoever holds the token, and by the runtime's shutdown.
+        options.stop = options.stop.child();
+        let runtime = Handle::current_or_default();
+        let name = &prepared.plan.graph.name;
+        let entered = Graphs::enter(&runtime, name, options.stop.clone());
+        let mut machine = match prepared.machine(&runtime, &options, control.inbox) {
+            Ok(machine) => machine,
+            Err(result) => return *result,
+        };
+        let reason = match entered {
+            Some(ref entered) => drive(&mut machine, &options, entered).await,
+            None => {
+                let message = "the runtime is shutting down".to_owned();
+                machine.halt("start", ErrorCode::Runtime, None, message);
+                StopReason::Error
+            }
+        };
+        close(machine, reason, &options).await
+    }
+
+    /// Runs it in a task of its own.
+    #[track_caller]
+    pub fn start(self) -> Running {
+        Running {
+            control: self.control.clone(),
+            task: windlass_runtime::spawn(self.run()),
+        }
+    }
+}
+
+/// Starts, and runs epochs until there is a reason not to.
+async fn drive(machine: &mut Machine, options: &RunOptions, _entered: &Entered) -> StopReason {
+    if machine.start(options).is_err() {
+        return StopReason::Error;
+    }
+    let most = options.most_epochs();
+    let began = clock::now();
+    let mut epochs = 0;
+    while epochs < most {
+        if options.stop.is_cancelled() {
+            return StopReason::StopRequested;
+        }
+        let over = options
+            .duration
+            .is_some_and(|duration| clock::now() - began >= nanos(duration));
+        if over {
+            return StopReason::DurationBound;
+        }
+        match machine.epoch().await {
+            Err(Halt) => return StopReason::Error,
+            Ok(false) if options.until_idle && !machine.waits_for_time() => {
+                return StopReason::Idle;
+            }
+            Ok(_) => epochs += 1,
+        }
+        // Others have their turn, however long the run.
+        if epochs % EPOCHS_PER_TURN == 0 {
+            yield_now().await;
+        }
+    }
+    StopReason::TickBound
+}
+
+/// How many epochs a run does before it lets others have their turn.
+const EPOCHS_PER_TURN: u64 = 16;
+
+/// Takes back what is still under way, and stops the components.
+async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOptions) -> RunResult {
+    if machine.is_apart() && machine.abandon_apart().await.is_err() {
+        reason = StopReason::Error;
+    }
+    let snapshot = options.snapshot.then(|| machine.take_snapshot());
+    machine.end_taps();
+    machine.finish();
+    machine.trace_health();
+    report(machine, reason, snapshot)
+}
+
+fn report(
+    machine: Machine,
+    stop_reason: StopReason,
+    snapshot: Option<super::options::Snapshot>,
+) -> RunResult {
+    let metrics = machine.metrics();
+    let plan = machine.plan;
+    let grants = plan.graph.lanes.iter().zip(&machine.lanes);
+    let grants = grants.filter_map(|(lane, state)| {
+        let threads = state.pool.as_ref()?.grants();
+        let lane = lane.id.clone();
+        (!threads.is_empty()).then_some(LaneGrant { lane, threads })
+    });
+    let name = |&component: &u32| plan.graph.components[component as usize].id.clone();
+    RunResult {
+        stop_reason,
+        ticks: machine.ticks,
+        epochs: machine.env.epoch,
+        order: machine.order.iter().map(name).collect(),
+        metrics,
+        errors: machine.errors,
+        health: machine.health.report(&plan),
+        lane_grants: grants.collect(),
+        trace: Trace::resolve(machine.trace, &plan, machine.began),
+        snapshot,
+    }
+}
+
+impl Machine {
+    /// Whether messages wait for nothing but time.
+    fn waits_for_time(&self) -> bool {
+        let windows = self.triggers.iter().any(|t| t.window_end().is_some());
+        windows || self.is_apart()
+    }
+}
+
+impl Running {
+    /// Asks things of it.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Ends it: no new epoch begins.
+    pub fn stop(&self) {
+        self.control.stop();
+    }
+}
+
+impl Future for Running {
+    type Output = Result<RunResult, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.task).poll(context)
+    }
+}
+
+impl fmt::Display for RunResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} after {} invocations in {} epochs",
+            self.stop_reason, self.ticks, self.epochs
+        )
+    }
+}

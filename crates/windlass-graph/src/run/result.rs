@@ -1,0 +1,128 @@
+//! What came of a run.
+
+use std::fmt;
+
+use super::health::HealthEvent;
+use super::metrics::Metrics;
+use super::options::Snapshot;
+use super::trace::Trace;
+use crate::model::named_outside as named;
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunResult {
+    /// Why it ended.
+    pub stop_reason: StopReason,
+    /// How many invocations there were.
+    pub ticks: u64,
+    /// How many epochs there were.
+    pub epochs: u64,
+    /// The components in the order in which they ran; the first `order_capacity` of them.
+    pub order: Vec<String>,
+    /// What was counted.
+    pub metrics: Metrics,
+    /// What went wrong.
+    pub errors: Vec<RuntimeError>,
+    /// What went wrong without an error.
+    pub health: Vec<HealthEvent>,
+    /// What happened, if it was traced.
+    pub trace: Trace,
+    /// What to go on from, if it was asked for.
+    pub snapshot: Option<Snapshot>,
+    /// What the threads of lanes with OS attributes were found to have; and what was refused.
+    pub lane_grants: Vec<LaneGrant>,
+}
+
+/// What the system gave to a lane's threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneGrant {
+    /// The lane.
+    pub lane: String,
+    /// What each thread has, as read back.
+    pub threads: Vec<String>,
+}
+
+named! {
+    /// Why a run ended.
+    #[derive(Default)]
+    pub enum StopReason {
+        /// It has not begun.
+        #[default]
+        NotStarted = "not_started",
+        /// All its epochs are over.
+        TickBound = "tick_bound",
+        /// Its time is over.
+        DurationBound = "duration_bound",
+        /// There was nothing to do.
+        Idle = "idle",
+        /// Somebody asked.
+        StopRequested = "stop_requested",
+        /// Something failed.
+        Error = "error",
+    }
+}
+
+named! {
+    /// What failed.
+    pub enum ErrorCode {
+        /// The graph is not valid.
+        Validation = "validation",
+        /// A dry run.
+        DryRun = "dry_run",
+        /// `configure` failed.
+        ComponentConfigure = "component_configure",
+        /// `activate` failed.
+        ComponentActivate = "component_activate",
+        /// `restore` failed.
+        ComponentRestore = "component_restore",
+        /// `reset` failed.
+        ComponentReset = "component_reset",
+        /// `snapshot` failed.
+        ComponentSnapshot = "component_snapshot",
+        /// `deactivate` failed.
+        ComponentDeactivate = "component_deactivate",
+        /// `execute` failed.
+        ComponentExecute = "component_execute",
+        /// The run itself failed.
+        Runtime = "runtime",
+        /// An observer failed.
+        ObserverFailure = "observer_failure",
+    }
+}
+
+/// Something that failed in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuntimeError {
+    /// The part of the run: the name of the call, or `epoch`.
+    pub phase: String,
+    /// Who; may be empty.
+    pub component_id: String,
+    /// On which lane; may be empty.
+    pub lane: String,
+    /// What happened.
+    pub message: String,
+    /// What failed.
+    pub code: ErrorCode,
+    /// The run.
+    pub trace_id: String,
+    /// Whether it ended the run.
+    pub fatal: bool,
+}
+
+impl RunResult {
+    /// Whether it ended without an error that ends runs.
+    pub fn is_ok(&self) -> bool {
+        self.stop_reason != StopReason::Error && !self.errors.iter().any(|error| error.fatal)
+    }
+}
+
+impl fmt::Display for RuntimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.phase, self.code)?;
+        if !self.component_id.is_empty() {
+            write!(f, " {}", self.component_id)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}

@@ -1,0 +1,342 @@
+//! The trace of a run: what happened, in order. Events are small while the run goes on; names are filled in when
+//! somebody looks.
+
+use serde_json::{Map, Value, json};
+
+use crate::compile::Plan;
+use crate::component::MessageId;
+use crate::model::named_outside as named;
+
+named! {
+    /// What happened.
+    pub enum TraceName {
+        /// An epoch began.
+        SchedulerIterationBegin = "scheduler_iteration_begin",
+        /// An epoch, as a span.
+        SchedulerIteration = "scheduler_iteration",
+        /// An epoch ended.
+        SchedulerIterationEnd = "scheduler_iteration_end",
+        /// An invocation began.
+        ComponentExecuteBegin = "component_execute_begin",
+        /// An invocation, as a span.
+        ComponentExecute = "component_execute",
+        /// An invocation ended.
+        ComponentExecuteEnd = "component_execute_end",
+        /// An invocation was asked to end.
+        ComponentCancellationRequested = "component_cancellation_requested",
+        /// An invocation saw that.
+        ComponentCancellationObserved = "component_cancellation_observed",
+        /// An invocation took longer than its budget.
+        ComponentTimeoutBudgetExceeded = "component_timeout_budget_exceeded",
+        /// The invocations that a lane's workers ran together.
+        ThreadPoolBatch = "thread_pool_batch",
+        /// A tick of a lane began.
+        FixedRateTickBegin = "fixed_rate_tick_begin",
+        /// A tick of a lane, as a span.
+        FixedRateTick = "fixed_rate_tick",
+        /// A tick of a lane ended.
+        FixedRateTickEnd = "fixed_rate_tick_end",
+        /// A tick took longer than its budget.
+        FixedRateOverrun = "fixed_rate_overrun",
+        /// A tick was left out.
+        FixedRateSkippedTick = "fixed_rate_skipped_tick",
+        /// A loop was asked to end.
+        LoopCancellationRequested = "loop_cancellation_requested",
+        /// A loop saw that.
+        LoopCancellationObserved = "loop_cancellation_observed",
+        /// A message was staged.
+        ChannelPublish = "channel_publish",
+        /// A message became visible.
+        ChannelCommit = "channel_commit",
+        /// A value of the state store became visible.
+        StateCommit = "state_commit",
+        /// An async edge took a message, or not.
+        AsyncAdmission = "async_admission",
+        /// A new configuration was looked at.
+        ConfigTransactionValidate = "config_transaction_validate",
+        /// A new configuration was given to a component.
+        ConfigTransactionApply = "config_transaction_apply",
+        /// The old configuration was given back.
+        ConfigTransactionRollback = "config_transaction_rollback",
+        /// A new configuration holds.
+        ConfigTransactionCommit = "config_transaction_commit",
+        /// A pass of a loop, as a span.
+        LoopIteration = "loop_iteration",
+        /// A pass of a loop began.
+        LoopIterationBegin = "loop_iteration_begin",
+        /// A pass of a loop ended.
+        LoopIterationEnd = "loop_iteration_end",
+        /// A loop is done.
+        LoopConverged = "loop_converged",
+        /// A loop took longer than its budget.
+        LoopBudgetOverrun = "loop_budget_overrun",
+        /// A loop went round as often as it may.
+        LoopMaxIterationsHit = "loop_max_iterations_hit",
+        /// What a loop published was thrown away.
+        LoopOutputDiscarded = "loop_output_discarded",
+        /// A member of a loop failed.
+        LoopError = "loop_error",
+        /// A component went on from a snapshot.
+        ComponentRestore = "component_restore",
+        /// A component forgot what it had seen.
+        ComponentReset = "component_reset",
+        /// A component gave a snapshot.
+        ComponentSnapshot = "component_snapshot",
+        /// Something went wrong without ending the run.
+        HealthEvent = "health_event",
+    }
+}
+
+/// No component, channel, lane or worker.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Something that happened, by numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded {
+    pub(crate) name: TraceName,
+    pub(crate) component: u32,
+    pub(crate) channel: u32,
+    pub(crate) lane: u32,
+    pub(crate) worker: u32,
+    pub(crate) epoch: u64,
+    pub(crate) transaction: u64,
+    pub(crate) correlation: Option<MessageId>,
+    pub(crate) causation: Option<MessageId>,
+    /// On the real clock.
+    pub(crate) start: u64,
+    pub(crate) duration: u64,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
+}
+
+impl Recorded {
+    pub(crate) fn new(name: TraceName, epoch: u64, start: u64) -> Recorded {
+        Recorded {
+            name,
+            component: NONE,
+            channel: NONE,
+            lane: NONE,
+            worker: NONE,
+            epoch,
+            transaction: 0,
+            correlation: None,
+            causation: None,
+            start,
+            duration: 0,
+            attributes: Vec::new(),
+        }
+    }
+}
+
+/// The trace while a run goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Tracing {
+    pub(crate) on: bool,
+    pub(crate) events: Vec<Recorded>,
+    pub(crate) capacity: usize,
+    pub(crate) dropped: u64,
+}
+
+impl Tracing {
+    pub(crate) fn new(on: bool, capacity: usize) -> Tracing {
+        Tracing {
+            on,
+            capacity,
+            ..Tracing::default()
+        }
+    }
+
+    pub(crate) fn push(&mut self, event: Recorded) {
+        if self.events.len() < self.capacity {
+            self.events.push(event);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// How many events there were, kept or not.
+    pub(crate) fn count(&self) -> u64 {
+        self.events.len() as u64 + self.dropped
+    }
+}
+
+/// The trace of a run that has ended.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// What happened, in order.
+    pub events: Vec<TraceEvent>,
+    /// What came after the trace was full.
+    pub dropped: u64,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TraceEvent {
+    /// What.
+    pub name: TraceName,
+    /// The run.
+    pub trace_id: String,
+    /// The part of the run it belongs to.
+    pub phase: &'static str,
+    /// Who; may be empty.
+    pub component_id: String,
+    /// Over which edge; may be empty.
+    pub channel_id: String,
+    /// On which lane; may be empty.
+    pub lane: String,
+    /// On which of the lane's workers.
+    pub worker_id: Option<u32>,
+    /// The number of the epoch, from 1; 0 outside.
+    pub epoch_id: u64,
+    /// The number of the invocation, from 1; 0 outside.
+    pub transaction_id: u64,
+    /// The first message of the chain; may be empty.
+    pub correlation_id: String,
+    /// The message that led to it; may be empty.
+    pub causation_id: String,
+    /// Since the run began.
+    pub start_offset_ns: u64,
+    /// Of a span.
+    pub duration_ns: u64,
+    /// What else there is to say.
+    pub attributes: Map<String, Value>,
+}
+
+impl TraceName {
+    /// The part of a run that it belongs to.
+    pub fn phase(self) -> &'static str {
+        match self.name().split_once('_').map(|(first, _)| first) {
+            Some("scheduler" | "thread" | "fixed") => "scheduler",
+            Some("component") => "component",
+            Some("channel" | "async") => "channel",
+            Some("state") => "state",
+            Some("config") => "config",
+            Some("loop") => "loop",
+            _ => "health",
+        }
+    }
+
+    /// Whether it has a duration, rather than being an instant.
+    pub fn is_span(self) -> bool {
+        matches!(
+            self,
+            TraceName::SchedulerIteration
+                | TraceName::ComponentExecute
+                | TraceName::ThreadPoolBatch
+                | TraceName::FixedRateTick
+                | TraceName::LoopIteration
+        )
+    }
+}
+
+impl Trace {
+    pub(crate) fn resolve(tracing: Tracing, plan: &Plan, began: u64) -> Trace {
+        let graph = &plan.graph;
+        let name_of = |place: u32, name: &dyn Fn(usize) -> String| match place {
+            NONE => String::new(),
+            place => name(place as usize),
+        };
+        let resolve = |event: Recorded| TraceEvent {
+            name: event.name,
+            trace_id: format!("{}#1", graph.name),
+            phase: event.name.phase(),
+            component_id: name_of(event.component, &|c| graph.components[c].id.clone()),
+            channel_id: name_of(event.channel, &|e| graph.edges[e].id.clone()),
+            lane: name_of(event.lane, &|l| graph.lanes[l].id.clone()),
+            worker_id: (event.worker != NONE).then_some(event.worker),
+            epoch_id: event.epoch,
+            transaction_id: event.transaction,
+            correlation_id: event.correlation.map_or_else(String::new, |m| m.name(plan)),
+            causation_id: event.causation.map_or_else(String::new, |m| m.name(plan)),
+            start_offset_ns: event.start.saturating_sub(began),
+            duration_ns: event.duration,
+            attributes: event
+                .attributes
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        };
+        Trace {
+            events: tracing.events.into_iter().map(resolve).collect(),
+            dropped: tracing.dropped,
+        }
+    }
+
+    /// As JSON, with every field.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "trace_schema_version": "1",
+            "event_count": self.events.len() as u64 + self.dropped,
+            "dropped": self.dropped,
+            "events": self.events.iter().map(TraceEvent::to_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// In the format of Chrome's tracing, which Perfetto opens.
+    pub fn to_chrome(&self) -> Value {
+        let mut threads: Vec<String> = Vec::new();
+        let mut events = Vec::with_capacity(self.events.len());
+        for event in &self.events {
+            let place = [&event.channel_id, &event.component_id, &event.lane]
+                .into_iter()
+                .find(|id| !id.is_empty());
+            let thread = match place {
+                Some(id) => format!("{}: {id}", event.phase),
+                None => event.phase.to_owned(),
+            };
+            let tid = threads.iter().position(|known| *known == thread);
+            let tid = tid.unwrap_or_else(|| {
+                threads.push(thread);
+                threads.len() - 1
+            });
+            events.push(json!({
+                "name": event.name.name(),
+                "cat": event.phase,
+                "ph": "X",
+                "ts": event.start_offset_ns as f64 / 1e3,
+                "dur": event.duration_ns as f64 / 1e3,
+                "pid": 1,
+                "tid": tid + 1,
+                "args": event.to_json(),
+            }));
+        }
+        for (tid, name) in threads.iter().enumerate() {
+            events.push(json!({
+                "name": "thread_name",
+                "ph": "M",
+                "pid": 1,
+                "tid": tid + 1,
+                "args": { "name": name },
+            }));
+        }
+        json!({ "displayTimeUnit": "ns", "traceEvents": events })
+    }
+}
+
+impl TraceEvent {
+    /// As JSON, with every field.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name.name(),
+            "trace_id": self.trace_id,
+            "phase": self.phase,
+            "component_id": self.component_id,
+            "channel_id": self.channel_id,
+            "lane": self.lane,
+            "worker_id": self.worker_id,
+            "epoch_id": self.epoch_id,
+            "transaction_id": self.transaction_id,
+            "correlation_id": self.correlation_id,
+            "causation_id": self.causation_id,
+            "start_offset_ns": self.start_offset_ns,
+            "duration_ns": self.duration_ns,
+            "attributes": self.attributes,
+        })
+    }
+}
+
+impl MessageId {
+    /// `edge#number`.
+    pub fn name(self, plan: &Plan) -> String {
+        format!("{}#{}", plan.graph.edges[self.edge as usize].id, self.seq)
+    }
+}
