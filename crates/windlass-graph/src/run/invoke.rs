@@ -104,7 +104,11 @@ impl Machine {
         let mut out = self.outbox.take().unwrap_or_default();
         out.clear();
         self.fill_room(component, &mut out);
-        let start = if self.trace.on { clock::now() } else { self.clock };
+        let start = if self.trace.on {
+            clock::now()
+        } else {
+            self.clock
+        };
         let call_facts = self.next_call(component, iteration, start);
         let mut failed = None;
         if let Some(body) = self.members[component].component.as_deref_mut() {

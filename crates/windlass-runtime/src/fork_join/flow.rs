@@ -95,7 +95,10 @@ impl fmt::Display for FlowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FlowError::NoSuchStep { step, target } => {
-                write!(f, "step {step} comes before step {target}, which is not there")
+                write!(
+                    f,
+                    "step {step} comes before step {target}, which is not there"
+                )
             }
             FlowError::Cycle { step } => write!(f, "step {step} waits for itself"),
             FlowError::TooLarge => f.write_str("a flow has 2^32 - 1 steps and targets at most"),
@@ -217,7 +220,9 @@ impl Flow {
         };
         let there: *const Frame<'_> = &raw const frame;
         // Relaxed: whoever takes a job of this run sees it by way of the deque.
-        self.head.frame.store(there.cast_mut().cast(), Ordering::Relaxed);
+        self.head
+            .frame
+            .store(there.cast_mut().cast(), Ordering::Relaxed);
         let mark = here.mark();
         for _ in 0..invitations {
             // SAFETY: rules 1 and 2: the frame waits until it has run, too.
@@ -259,7 +264,10 @@ impl Flow {
         while let Some(step) = waiting.pop() {
             frame.step(step as usize);
             let node = &self.nodes[step as usize];
-            for &target in self.targets[node.first as usize..node.end as usize].iter().rev() {
+            for &target in self.targets[node.first as usize..node.end as usize]
+                .iter()
+                .rev()
+            {
                 if self.nodes[target as usize].arrivals.arrive() {
                     waiting.push(target);
                 }

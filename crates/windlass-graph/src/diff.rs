@@ -1,0 +1,104 @@
+//! What two plans have in common.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::compile::Plan;
+
+/// How two plans differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanDiff {
+    /// Whether the regions run in the same order.
+    pub same_region_order: bool,
+    /// Whether the components are in the same regions.
+    pub same_component_regions: bool,
+    /// Components of the second plan only.
+    pub added_components: Vec<String>,
+    /// Components of the first plan only.
+    pub removed_components: Vec<String>,
+    /// Edges of the second plan only.
+    pub added_edges: Vec<String>,
+    /// Edges of the first plan only.
+    pub removed_edges: Vec<String>,
+    /// Components and edges of both that are not the same.
+    pub changed: Vec<String>,
+    /// Both orders.
+    pub region_orders: [Vec<String>; 2],
+}
+
+impl PlanDiff {
+    /// Compares two plans.
+    pub fn new(one: &Plan, two: &Plan) -> PlanDiff {
+        let orders = [one, two].map(|plan| {
+            let order = plan.region_order().into_iter();
+            order.map(str::to_owned).collect::<Vec<String>>()
+        });
+        let component_ids = [one, two].map(|plan| {
+            let ids = plan.graph.components.iter().map(|c| c.id.as_str());
+            ids.collect::<BTreeSet<&str>>()
+        });
+        let edge_ids = [one, two].map(|plan| {
+            let ids = plan.graph.edges.iter().map(|e| e.id.as_str());
+            ids.collect::<BTreeSet<&str>>()
+        });
+        let mut changed = Vec::new();
+        for component in &one.graph.components {
+            let other = two.graph.component(&component.id);
+            if other.is_some_and(|(_, other)| other != component) {
+                changed.push(format!("component {}", component.id));
+            }
+        }
+        for edge in &one.graph.edges {
+            let other = two.graph.edges.iter().find(|other| other.id == edge.id);
+            if other.is_some_and(|other| other != edge) {
+                changed.push(format!("edge {}", edge.id));
+            }
+        }
+        PlanDiff {
+            same_region_order: orders[0] == orders[1],
+            same_component_regions: regions_of(one) == regions_of(two),
+            added_components: minus(&component_ids[1], &component_ids[0]),
+            removed_components: minus(&component_ids[0], &component_ids[1]),
+            added_edges: minus(&edge_ids[1], &edge_ids[0]),
+            removed_edges: minus(&edge_ids[0], &edge_ids[1]),
+            changed,
+            region_orders: orders,
+        }
+    }
+
+    /// Whether there is no difference at all.
+    pub fn is_same(&self) -> bool {
+        self.same_region_order
+            && self.same_component_regions
+            && self.added_edges.is_empty()
+            && self.removed_edges.is_empty()
+            && self.changed.is_empty()
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "same_region_order": self.same_region_order,
+            "same_component_regions": self.same_component_regions,
+            "added_components": self.added_components,
+            "removed_components": self.removed_components,
+            "added_edges": self.added_edges,
+            "removed_edges": self.removed_edges,
+            "changed": self.changed,
+            "region_order_a": self.region_orders[0],
+            "region_order_b": self.region_orders[1],
+        })
+    }
+}
+
+fn regions_of(plan: &Plan) -> BTreeSet<(&str, &str)> {
+    let components = plan.graph.components.iter().zip(&plan.region_of);
+    components
+        .map(|(c, &region)| (c.id.as_str(), plan.regions[region].id.as_str()))
+        .collect()
+}
+
+fn minus(these: &BTreeSet<&str>, those: &BTreeSet<&str>) -> Vec<String> {
+    these.difference(those).map(|id| (*id).to_owned()).collect()
+}
