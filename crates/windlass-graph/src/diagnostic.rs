@@ -171,14 +171,11 @@ impl Category {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} [{}] {}: {}",
-            self.severity().name(),
-            self.code.name(),
-            self.graph_path,
-            self.message
-        )?;
+        write!(f, "{} [{}] ", self.severity().name(), self.code.name())?;
+        if !self.graph_path.is_empty() {
+            write!(f, "{}: ", self.graph_path)?;
+        }
+        f.write_str(&self.message)?;
         if !self.suggested_fix.is_empty() {
             write!(f, " ({})", self.suggested_fix)?;
         }

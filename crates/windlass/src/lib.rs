@@ -30,6 +30,10 @@ pub use windlass_runtime::{GuestError, WithTokio, try_with_tokio, with_tokio};
 /// Processes: PIDs, mailboxes, commands, links, monitors, supervisors.
 pub use windlass_process as process;
 
+/// Dataflow graphs: files that are checked, compiled, run and explained (feature `graph`).
+#[cfg(feature = "graph")]
+pub use windlass_graph as graph;
+
 /// HTTP servers and clients (feature `http`).
 #[cfg(feature = "http")]
 pub use windlass_http as http;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-use super::cycles::{immediate_successors, is_cyclic, strongly_connected};
+use super::cycles::{immediate_successors, strongly_connected};
 use super::order::{region_order, start_order};
-use crate::model::{Endpoint, Graph};
+use crate::model::{EdgeKind, Endpoint, Graph};
 
 /// A compiled graph. All numbers in it are places in the lists of [`Plan::graph`] or in those beside them.
 #[derive(Debug, Clone)]
@@ -237,11 +237,18 @@ fn regions(graph: &Graph) -> Result<(Vec<Region>, Vec<usize>), CompileError> {
         let members = composite.components.iter().map(String::as_str).collect();
         loop_of.entry(members).or_insert(place);
     }
+    let with_self_edge: HashSet<&str> = graph
+        .edges
+        .iter()
+        .filter(|e| e.kind == EdgeKind::Immediate && e.from.component == e.to.component)
+        .map(|e| e.from.component.as_str())
+        .collect();
     let mut regions = Vec::new();
     let mut region_of = vec![0; graph.components.len()];
     for components in strongly_connected(graph) {
         let ids = || components.iter().map(|&c| graph.components[c].id.as_str());
-        let composite_loop = if is_cyclic(graph, &components) {
+        let cyclic = components.len() > 1 || ids().any(|id| with_self_edge.contains(id));
+        let composite_loop = if cyclic {
             match loop_of.get(&ids().collect::<BTreeSet<_>>()) {
                 Some(&place) => Some(place),
                 None => {

@@ -43,14 +43,14 @@ pub(super) fn register(registry: &mut Registry) {
     };
     let sink = |port: &str, about: &str| {
         Descriptor::new()
-            .input(Port::new(port).multiple())
+            .input(port)
             .boundary(BoundaryRole::Output)
             .open_config()
             .about(about)
     };
     let pass = |port: &str, about: &str| {
         Descriptor::new()
-            .input(Port::new(port).multiple())
+            .input(port)
             .output("out")
             .open_config()
             .about(about)
@@ -64,12 +64,17 @@ pub(super) fn register(registry: &mut Registry) {
             Ok(())
         },
     );
-    for name in [
-        "topoexec.boundary.FrameInput",
-        "topoexec.boundary.BinaryInput",
+    for (name, payload) in [
+        ("topoexec.boundary.FrameInput", "frame"),
+        ("topoexec.boundary.BinaryInput", "binary"),
     ] {
         let bytes = ConfigField::new("bytes", ConfigKind::Integer).within(0.0, 1e9);
-        let descriptor = source("Publishes bytes, as many as config.bytes says.").field(bytes);
+        let descriptor = Descriptor::new()
+            .output(Port::new("out").of(payload))
+            .boundary(BoundaryRole::Input)
+            .open_config()
+            .field(bytes)
+            .about("Publishes bytes, as many as config.bytes says.");
         registry.register_with(name, descriptor, || Box::new(Frames::default()));
     }
     for (name, port) in [

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Catalog, Component, Descriptor, Failure, Invocation, Reentrant, built_in};
+use super::{
+    Catalog, Component, Descriptor, Failure, Invocation, Output, Reentrant, Setup, built_in,
+};
+use crate::payload::Payload;
 
 /// Makes a component.
 pub type Maker = Arc<dyn Fn() -> Box<dyn Component> + Send + Sync>;
@@ -81,6 +84,15 @@ impl Registry {
         self.register_with(type_name, descriptor, move || Box::new(Function(f.clone())));
     }
 
+    /// Adds a stub: it publishes what comes at all its outputs, or the text `stub-<epoch>` if it has no inputs.
+    pub fn stub(&mut self, type_name: impl Into<String>) {
+        let descriptor = Descriptor::new()
+            .open_ports()
+            .open_config()
+            .about("Stands in for a type that lives elsewhere.");
+        self.register_with(type_name, descriptor, || Box::new(Stub::default()));
+    }
+
     /// Whether there is a type of this name.
     pub fn contains(&self, type_name: &str) -> bool {
         self.types.contains_key(type_name)
@@ -124,5 +136,36 @@ impl Component for Function {
 
     fn reentrant(&mut self) -> Option<Arc<dyn Reentrant>> {
         Some(self.0.clone())
+    }
+}
+
+/// Stands in for a type that lives elsewhere.
+#[derive(Default)]
+struct Stub {
+    has_inputs: bool,
+    outputs: Vec<Output<Payload>>,
+}
+
+impl Component for Stub {
+    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+        self.has_inputs = setup.inputs().next().is_some();
+        self.outputs = setup
+            .outputs()
+            .map(|name| setup.output(name))
+            .collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+        let payloads: Vec<Payload> = match self.has_inputs {
+            true => invocation.take_inputs().map(|m| m.into_payload()).collect(),
+            false => vec![Payload::from(format!("stub-{}", invocation.epoch()))],
+        };
+        for payload in payloads {
+            for &output in &self.outputs {
+                invocation.publish(output, payload.clone());
+            }
+        }
+        Ok(())
     }
 }

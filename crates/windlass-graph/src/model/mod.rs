@@ -10,8 +10,7 @@ mod named;
 
 use std::fmt;
 
-use named::named;
-pub(crate) use named::named as named_outside;
+pub(crate) use named::named;
 
 pub use component::{
     Boundary, BoundaryRole, Component, Condition, EventSource, EventSourceKind, Execution, OnError,

@@ -6,7 +6,7 @@ mod svg;
 mod text;
 
 use crate::compile::Plan;
-use crate::model::{Edge, EdgeKind, named_outside as named};
+use crate::model::{Edge, EdgeKind, named};
 
 named! {
     /// What a plan is drawn as.

@@ -90,6 +90,7 @@ impl Machine {
             counts: Counts::of(&plan),
             order: Vec::new(),
             order_capacity: self.order_capacity,
+            epoch_times: None,
             ticks: 0,
             // A range of its own: numbers must not depend on who is faster.
             transaction: (launched << 40) | self.transaction,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_core::sync::clock;
 use windlass_runtime::CancellationToken;
 
@@ -28,6 +29,17 @@ pub struct Control {
 pub(crate) struct Inbox {
     transactions: Mutex<Vec<ConfigTransaction>>,
     taps: Mutex<Vec<Tap>>,
+    epochs: AtomicU64,
+    ticks: AtomicU64,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Epochs that have ended.
+    pub epochs: u64,
+    /// Invocations that have ended.
+    pub ticks: u64,
 }
 
 /// New configurations for some components: all of them, or none.
@@ -63,6 +75,15 @@ impl Control {
         self.inbox.transactions.lock().push(transaction);
     }
 
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        // Relaxed: two numbers for people.
+        Progress {
+            epochs: self.inbox.epochs.load(Ordering::Relaxed),
+            ticks: self.inbox.ticks.load(Ordering::Relaxed),
+        }
+    }
+
     /// Reads this edge from the next epoch on; its policy has to say `readers: multi`.
     pub fn tap(&self, edge: &str) -> Result<Tap, TapError> {
         let edges = &self.plan.graph.edges;
@@ -80,6 +101,11 @@ impl Control {
 }
 
 impl Inbox {
+    pub(crate) fn set_progress(&self, epochs: u64, ticks: u64) {
+        self.epochs.store(epochs, Ordering::Relaxed);
+        self.ticks.store(ticks, Ordering::Relaxed);
+    }
+
     pub(crate) fn take_taps(&self) -> Vec<Tap> {
         std::mem::take(&mut *self.taps.lock())
     }

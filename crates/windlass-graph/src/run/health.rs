@@ -2,7 +2,7 @@
 //! count, and there is a limit on how many there are.
 
 use crate::compile::Plan;
-use crate::model::named_outside as named;
+use crate::model::named;
 
 named! {
     /// What kind of thing went wrong.

@@ -55,6 +55,8 @@ pub(crate) struct Machine {
     pub(crate) counts: Counts,
     pub(crate) order: Vec<u32>,
     pub(crate) order_capacity: usize,
+    /// What each epoch took, if somebody asks.
+    pub(crate) epoch_times: Option<Vec<u64>>,
     pub(crate) ticks: u64,
     pub(crate) transaction: u64,
     pub(crate) errors: Vec<RuntimeError>,
@@ -135,6 +137,7 @@ impl Machine {
             counts: Counts::of(&plan),
             order: Vec::new(),
             order_capacity: options.order_capacity,
+            epoch_times: options.epoch_times.then(Vec::new),
             ticks: 0,
             transaction: 0,
             errors: Vec::new(),
@@ -196,6 +199,12 @@ impl Machine {
 
     fn end_iteration(&mut self, start: u64) {
         let end = clock::now();
+        if let Some(times) = &mut self.epoch_times
+            && times.len() < self.order_capacity
+        {
+            times.push(end - start);
+        }
+        self.inbox.set_progress(self.env.epoch, self.ticks);
         self.end_ticks(start, end);
         if self.trace.on {
             let mut span = Recorded::new(TraceName::SchedulerIteration, self.env.epoch, start);

@@ -33,6 +33,8 @@ pub struct RunOptions {
     pub trace_capacity: usize,
     /// How much of the order of invocations is kept.
     pub order_capacity: usize,
+    /// Whether the duration of each epoch is kept, up to `order_capacity` of them.
+    pub epoch_times: bool,
     /// Where to go on.
     pub restore: Option<Snapshot>,
     /// Whether components are reset before the first epoch.
@@ -67,6 +69,7 @@ impl Default for RunOptions {
             trace: false,
             trace_capacity: TRACE_CAPACITY,
             order_capacity: ORDER_CAPACITY,
+            epoch_times: false,
             restore: None,
             reset: false,
             snapshot: false,

@@ -253,6 +253,7 @@ fn report(
         ticks: machine.ticks,
         epochs: machine.env.epoch,
         order: machine.order.iter().map(name).collect(),
+        epoch_times: machine.epoch_times.unwrap_or_default(),
         metrics,
         errors: machine.errors,
         health: machine.health.report(&plan),

@@ -6,7 +6,7 @@ use super::health::HealthEvent;
 use super::metrics::Metrics;
 use super::options::Snapshot;
 use super::trace::Trace;
-use crate::model::named_outside as named;
+use crate::model::named;
 
 /// What came of a run.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct RunResult {
     pub epochs: u64,
     /// The components in the order in which they ran; the first `order_capacity` of them.
     pub order: Vec<String>,
+    /// What each epoch took, in nanoseconds, if that was asked for.
+    pub epoch_times: Vec<u64>,
     /// What was counted.
     pub metrics: Metrics,
     /// What went wrong.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::compile::Plan;
 use crate::component::MessageId;
-use crate::model::named_outside as named;
+use crate::model::named;
 
 named! {
     /// What happened.

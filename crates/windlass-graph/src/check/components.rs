@@ -1,0 +1,96 @@
+//! Components: their type, their lane, and what they are started after.
+
+use super::Level;
+use super::context::Context;
+use crate::diagnostic::{Code, Diagnostic};
+
+pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for (place, component) in context.graph.components.iter().enumerate() {
+        if context.level == Level::Registry && context.descriptor(place).is_none() {
+            let message = format!("nobody registered the type `{}`", component.type_name);
+            let path = format!("components[{place}].type");
+            let finding = Diagnostic::new(Code::UnknownComponent, path, message);
+            found.push(
+                finding
+                    .component(&component.id)
+                    .fix("register it, or use another type"),
+            );
+        }
+        let lane = &component.execution.lane;
+        if context.lane(lane).is_none() {
+            let message = format!("there is no lane `{lane}`");
+            let path = format!("components[{place}].execution.lane");
+            let finding = Diagnostic::new(Code::GraphValidationError, path, message);
+            found.push(
+                finding
+                    .component(&component.id)
+                    .fix(context.similar_lane(lane)),
+            );
+        }
+        for (nth, id) in component.depends_on.iter().enumerate() {
+            if context.component(id).is_none() {
+                let message = format!("there is no component `{id}` to be started before");
+                let path = format!("components[{place}].depends_on[{nth}]");
+                let finding = Diagnostic::new(Code::UnknownComponent, path, message);
+                found.push(
+                    finding
+                        .component(&component.id)
+                        .fix(context.similar_component(id)),
+                );
+            }
+        }
+    }
+    start_order(context, found);
+}
+
+/// Reports the components that would each have to be started before another of them.
+fn start_order(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let components = &context.graph.components;
+    let mut needs = vec![Vec::new(); components.len()];
+    let mut needed_by = vec![Vec::new(); components.len()];
+    for (place, component) in components.iter().enumerate() {
+        for other in component
+            .depends_on
+            .iter()
+            .filter_map(|id| context.component(id))
+        {
+            needs[place].push(other);
+            needed_by[other].push(place);
+        }
+    }
+    // What needs nothing and what nobody needs is in no cycle; what is left when these are gone is.
+    let mut left = vec![true; components.len()];
+    remove_free(&mut left, &needs, &needed_by);
+    remove_free(&mut left, &needed_by, &needs);
+    let stuck: Vec<usize> = (0..components.len()).filter(|&place| left[place]).collect();
+    if let Some(&first) = stuck.first() {
+        let message = "depends_on goes round in a circle: none of these can be started first";
+        let path = format!("components[{first}].depends_on");
+        let finding = Diagnostic::new(Code::GraphValidationError, path, message);
+        let finding = stuck.iter().fold(finding, |finding, &place| {
+            finding.component(&components[place].id)
+        });
+        found.push(finding.fix("remove one of the dependencies"));
+    }
+}
+
+/// Removes what needs nothing that is left, until nothing more can be removed.
+fn remove_free(left: &mut [bool], needs: &[Vec<usize>], needed_by: &[Vec<usize>]) {
+    let still_left =
+        |left: &[bool], place: usize| needs[place].iter().filter(|&&n| left[n]).count();
+    let mut open: Vec<usize> = (0..left.len())
+        .map(|place| still_left(left, place))
+        .collect();
+    let mut free: Vec<usize> = (0..left.len())
+        .filter(|&place| left[place] && open[place] == 0)
+        .collect();
+    while let Some(place) = free.pop() {
+        left[place] = false;
+        for &other in &needed_by[place] {
+            open[other] = open[other].saturating_sub(1);
+            if left[other] && open[other] == 0 {
+                free.push(other);
+            }
+        }
+    }
+}

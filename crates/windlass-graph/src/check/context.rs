@@ -1,0 +1,113 @@
+//! What all rules look things up in.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use super::{Level, Machine};
+use crate::component::{Catalog, Descriptor};
+use crate::model::{BoundaryRole, Edge, Graph, Lane};
+use crate::suggest::did_you_mean;
+
+/// How often a check may look for a similar name, which means to compare with all others.
+const MAX_SUGGESTIONS: usize = 16;
+
+/// A graph with indices. Of two things with the same id the first counts.
+pub(super) struct Context<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) level: Level,
+    pub(super) machine: &'a Machine,
+    components: HashMap<&'a str, usize>,
+    lanes: HashMap<&'a str, usize>,
+    /// The edges that end at each component.
+    incoming: Vec<Vec<usize>>,
+    descriptors: Vec<Option<&'a Descriptor>>,
+    suggestions: Cell<usize>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(
+        graph: &'a Graph,
+        catalog: &'a dyn Catalog,
+        level: Level,
+        machine: &'a Machine,
+    ) -> Context<'a> {
+        let components = places(graph.components.iter().map(|c| c.id.as_str()));
+        let mut incoming = vec![Vec::new(); graph.components.len()];
+        for (place, edge) in graph.edges.iter().enumerate() {
+            if let Some(&to) = components.get(edge.to.component.as_str()) {
+                incoming[to].push(place);
+            }
+        }
+        Context {
+            graph,
+            level,
+            machine,
+            components,
+            lanes: places(graph.lanes.iter().map(|lane| lane.id.as_str())),
+            incoming,
+            descriptors: graph
+                .components
+                .iter()
+                .map(|component| catalog.descriptor(&component.type_name))
+                .collect(),
+            suggestions: Cell::new(0),
+        }
+    }
+
+    /// The place of a component.
+    pub(super) fn component(&self, id: &str) -> Option<usize> {
+        self.components.get(id).copied()
+    }
+
+    pub(super) fn lane(&self, id: &str) -> Option<&'a Lane> {
+        self.lanes.get(id).map(|&place| &self.graph.lanes[place])
+    }
+
+    /// The edges that end at a component, with their places.
+    pub(super) fn incoming(&self, component: usize) -> impl Iterator<Item = (usize, &'a Edge)> {
+        self.incoming[component]
+            .iter()
+            .map(|&place| (place, &self.graph.edges[place]))
+    }
+
+    /// What is known about the type of a component.
+    pub(super) fn descriptor(&self, component: usize) -> Option<&'a Descriptor> {
+        self.descriptors[component]
+    }
+
+    /// The role of a component: as written, or else its type's; none if nobody knows.
+    pub(super) fn role(&self, component: usize) -> Option<BoundaryRole> {
+        let written = self.graph.components[component].boundary.role;
+        written.or_else(|| self.descriptors[component].map(|d| d.boundary_role))
+    }
+
+    /// A fix for a component's id that nobody has.
+    pub(super) fn similar_component(&self, id: &str) -> String {
+        let ids = self.graph.components.iter().map(|c| c.id.as_str());
+        self.similar(id, ids)
+            .unwrap_or_else(|| format!("add a component `{id}`, or name another"))
+    }
+
+    /// A fix for a lane's id that nobody has.
+    pub(super) fn similar_lane(&self, id: &str) -> String {
+        let ids = self.graph.lanes.iter().map(|lane| lane.id.as_str());
+        self.similar(id, ids)
+            .unwrap_or_else(|| format!("add a lane `{id}`, or name another"))
+    }
+
+    fn similar(&self, name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+        let so_far = self.suggestions.get();
+        self.suggestions.set(so_far.saturating_add(1));
+        (so_far < MAX_SUGGESTIONS)
+            .then(|| did_you_mean(name, known))
+            .flatten()
+    }
+}
+
+fn places<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
+    let mut places = HashMap::new();
+    for (place, id) in ids.enumerate() {
+        places.entry(id).or_insert(place);
+    }
+    places
+}

@@ -1,0 +1,43 @@
+//! Why a file could not be loaded.
+
+use std::fmt;
+
+use crate::diagnostic::Diagnostic;
+use crate::source::{SourceMap, Span};
+
+/// Why a file could not be loaded: everything that is wrong with it, not only the first thing.
+#[derive(Debug, Clone)]
+pub struct LoadErrors {
+    /// What is wrong; never empty.
+    pub problems: Vec<Problem>,
+    /// The text, as far as it could be read.
+    pub sources: SourceMap,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What it is.
+    pub diagnostic: Diagnostic,
+    /// Where it is; none if it is about the file as a whole.
+    pub span: Option<Span>,
+}
+
+impl std::error::Error for LoadErrors {}
+
+impl fmt::Display for LoadErrors {
+    /// A line for each problem: `line:column: what`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, problem) in self.problems.iter().enumerate() {
+            if nth > 0 {
+                writeln!(f)?;
+            }
+            if let Some(span) = problem.span {
+                let (line, column) = self.sources.line_col(span.start);
+                write!(f, "{line}:{column}: ")?;
+            }
+            write!(f, "{}", problem.diagnostic)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! From a file to a [`Graph`]: parse, substitute templates, expand subgraphs, then type and walk.
+//!
+//! All errors are collected. What a file means beyond its form is for [`crate::check`].
+
+mod component;
+mod config;
+mod edge;
+mod errors;
+mod expand;
+mod lane;
+mod loops;
+mod root;
+mod scalars;
+mod template;
+mod walk;
+
+use std::collections::HashMap;
+
+pub use errors::{LoadErrors, Problem};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::limits::Limits;
+use crate::model::Graph;
+use crate::source::{SourceMap, Span, parse};
+use walk::Walk;
+
+/// How to load a file.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// How large it may be.
+    pub limits: Limits,
+}
+
+/// A file that was loaded.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The graph, expanded and with every default.
+    pub graph: Graph,
+    /// Where in the file each part of it is.
+    pub sources: SourceMap,
+}
+
+/// Loads a graph from the text of a file.
+///
+/// # Errors
+/// Everything that is wrong with its form: YAML, fields, types, names, limits, templates.
+pub fn load(input: impl AsRef<[u8]>, options: &LoadOptions) -> Result<Loaded, LoadErrors> {
+    load_bytes(input.as_ref(), &options.limits)
+}
+
+fn load_bytes(input: &[u8], limits: &Limits) -> Result<Loaded, LoadErrors> {
+    if input.len() > limits.input_bytes {
+        let message = format!("graph input size exceeds limit {}", limits.input_bytes);
+        return Err(single(message, "", String::new(), None));
+    }
+    let text = match std::str::from_utf8(input) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.valid_up_to();
+            let valid = String::from_utf8_lossy(&input[..at]).into_owned();
+            let message = format!("the text is not UTF-8 at byte {at}");
+            let span = Span { start: at, end: at };
+            return Err(single(message, "save the file as UTF-8", valid, Some(span)));
+        }
+    };
+    let mut walk = Walk::new(limits);
+    let (root, faults) = parse(text, limits);
+    for fault in faults {
+        let diagnostic = Diagnostic::new(Code::GraphValidationError, fault.path, fault.message);
+        walk.report(diagnostic.fix(fault.fix), Some(fault.span));
+    }
+    let graph = root.and_then(|root| root::graph(&mut walk, &root));
+    let (problems, spans) = walk.finish();
+    let sources = SourceMap::new(text.to_owned(), spans);
+    match graph {
+        Some(graph) if problems.is_empty() => Ok(Loaded { graph, sources }),
+        _ => Err(LoadErrors { problems, sources }),
+    }
+}
+
+fn single(message: String, fix: &str, text: String, span: Option<Span>) -> LoadErrors {
+    let diagnostic = Diagnostic::new(Code::GraphValidationError, "", message).fix(fix);
+    LoadErrors {
+        problems: vec![Problem { diagnostic, span }],
+        sources: SourceMap::new(text, HashMap::new()),
+    }
+}
