@@ -35,6 +35,26 @@ pub(crate) struct Call {
     pub(crate) cancel_at: u64,
     /// The lane's time.
     pub(crate) now: u64,
+    /// The first message it was called for.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// What is kept of a message for those that follow from it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) id: MessageId,
+    pub(crate) root: MessageId,
+    event_time: Option<i64>,
+}
+
+impl Origin {
+    pub(crate) fn of(inputs: &[Received]) -> Option<Origin> {
+        inputs.first().map(|message| Origin {
+            id: message.id(),
+            root: message.root,
+            event_time: message.event_time,
+        })
+    }
 }
 
 /// What all invocations of an epoch see.
@@ -234,7 +254,7 @@ impl<'a> Invocation<'a> {
     /// Stages a value for all edges of this port. False if it was not accepted: an `async` edge has as many on
     /// their way as it may, and does not replace them; then no edge gets it.
     pub fn publish<T: Data>(&mut self, port: Output<T>, value: T) -> bool {
-        let event_time = self.inputs.first().and_then(|message| message.event_time);
+        let event_time = self.call.origin.and_then(|origin| origin.event_time);
         self.stage(port.place, value.into_payload(), event_time)
     }
 
@@ -247,7 +267,7 @@ impl<'a> Invocation<'a> {
     pub fn publish_to(&mut self, port: &str, payload: impl Into<Payload>) -> bool {
         let node = &self.env.plan.nodes[self.component as usize];
         let place = node.outputs.iter().position(|output| output.name == port);
-        let event_time = self.inputs.first().and_then(|message| message.event_time);
+        let event_time = self.call.origin.and_then(|origin| origin.event_time);
         let place = place.map_or(UNCONNECTED, |place| place as u16);
         self.stage(place, payload.into(), event_time)
     }
@@ -261,7 +281,7 @@ impl<'a> Invocation<'a> {
         if !self.out.room.is_empty() && !self.out.reserve(edges) {
             return false;
         }
-        let first = self.inputs.first();
+        let origin = self.call.origin;
         let publish = self.out.publishes;
         self.out.publishes += 1;
         let at = if env.tracing { clock::now() } else { 0 };
@@ -269,8 +289,8 @@ impl<'a> Invocation<'a> {
             payload,
             edge: edge as u32,
             publish,
-            root: first.map(Received::correlation),
-            cause: first.map(Received::id),
+            root: origin.map(|origin| origin.root),
+            cause: origin.map(|origin| origin.id),
             transaction: self.call.transaction,
             event_time,
             at,

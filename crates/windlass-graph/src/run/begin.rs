@@ -23,14 +23,15 @@ impl Machine {
         if self.store_writes.is_empty() {
             return;
         }
-        let writes = std::mem::take(&mut self.store_writes);
+        let mut writes = std::mem::take(&mut self.store_writes);
         let count = writes.len();
         self.set_env(|env| {
             let store = Arc::make_mut(&mut env.store);
-            for (key, value) in writes {
+            for (key, value) in writes.drain(..) {
                 store.set(&key, value);
             }
         });
+        self.store_writes = writes;
         self.counts.run.store_commits += 1;
         if self.trace.on {
             let at = clock::now();

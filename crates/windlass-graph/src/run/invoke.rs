@@ -8,7 +8,9 @@ use windlass_core::sync::clock;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::trace::{NONE, Recorded, TraceName};
-use crate::component::{Call, Component, Env, Failure, Invocation, Outbox, Received, Reentrant};
+use crate::component::{
+    Call, Component, Env, Failure, Invocation, Origin, Outbox, Received, Reentrant,
+};
 use crate::model::OnError;
 
 /// What is called.
@@ -109,7 +111,7 @@ impl Machine {
         } else {
             self.clock
         };
-        let call_facts = self.next_call(component, iteration, start);
+        let call_facts = self.next_call(component, inputs, iteration, start);
         let mut failed = None;
         if let Some(body) = self.members[component].component.as_deref_mut() {
             let body = Body::Exclusive(body);
@@ -124,14 +126,20 @@ impl Machine {
             worker: NONE,
         };
         let result = self
-            .settle(component, &finished, inputs, &mut out)
+            .settle(component, &finished, &mut out)
             .and_then(|()| self.commit(&mut out.staged));
         self.outbox = Some(out);
         result
     }
 
     /// Numbers a call.
-    pub(crate) fn next_call(&mut self, component: usize, iteration: u64, start: u64) -> Call {
+    pub(crate) fn next_call(
+        &mut self,
+        component: usize,
+        inputs: &[Received],
+        iteration: u64,
+        start: u64,
+    ) -> Call {
         self.transaction += 1;
         let facts = &self.facts.components[component];
         Call {
@@ -142,6 +150,7 @@ impl Machine {
                 limit => start.saturating_add(limit),
             },
             now: self.lanes[facts.lane].now,
+            origin: Origin::of(inputs),
         }
     }
 
@@ -159,7 +168,6 @@ impl Machine {
         &mut self,
         component: usize,
         finished: &Finished,
-        inputs: &[Received],
         out: &mut Outbox,
     ) -> Result<(), Halt> {
         self.ticks += 1;
@@ -168,7 +176,7 @@ impl Machine {
         }
         self.count_call(component, finished, out);
         if self.trace.on {
-            self.trace_call(component, finished, inputs, out);
+            self.trace_call(component, finished, out);
         }
         for &edge in &out.refused {
             self.count_refused_async(edge as usize);
@@ -206,21 +214,15 @@ impl Machine {
         lane.counts.completed_by_priority[facts.priority] += 1;
     }
 
-    fn trace_call(
-        &mut self,
-        component: usize,
-        finished: &Finished,
-        inputs: &[Received],
-        out: &Outbox,
-    ) {
+    fn trace_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
         let facts = self.facts.clone();
         let facts = &facts.components[component];
-        let first = inputs.first();
+        let origin = finished.call.origin;
         let event = |machine: &Machine, name, at| Recorded {
             worker: finished.worker,
             transaction: finished.call.transaction,
-            correlation: first.map(Received::correlation),
-            causation: first.map(Received::id),
+            correlation: origin.map(|origin| origin.root),
+            causation: origin.map(|origin| origin.id),
             ..machine.recorded(name, component, at)
         };
         let begin = event(self, TraceName::ComponentExecuteBegin, finished.start);

@@ -17,7 +17,6 @@ use super::store::Store;
 /// assert!(!options.until_idle);
 /// ```
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct RunOptions {
     /// How many epochs; none or 0: 1, or 1000 with `until_idle`, or no limit with `duration`.
     pub steps: Option<u64>,

@@ -219,7 +219,7 @@ impl Machine {
         let mut result = Ok(());
         for done in &mut done {
             workers.push(done.finished.worker);
-            let settled = self.settle(component, &done.finished, &done.inputs, &mut done.out);
+            let settled = self.settle(component, &done.finished, &mut done.out);
             result = result.and(settled);
         }
         if result.is_ok() {
@@ -250,7 +250,7 @@ impl Machine {
             let mut done = self.came_back(component, done)?;
             self.members[component].component = done.component.take();
             workers.push(done.finished.worker);
-            self.settle(component, &done.finished, &done.inputs, &mut done.out)?;
+            self.settle(component, &done.finished, &mut done.out)?;
             self.commit(&mut done.out.staged)?;
             ready.recycle(done.inputs);
             if !self.members[component].active {
@@ -269,6 +269,7 @@ impl Machine {
     ) -> Job {
         let mut out = Outbox::default();
         self.fill_room(component, &mut out);
+        let call = self.next_call(component, &inputs, iteration, 0);
         let facts = &self.facts.components[component];
         let pool = self.lanes[facts.lane].pool.as_ref();
         Job {
@@ -276,7 +277,7 @@ impl Machine {
             component,
             workers: pool.map_or_else(Arc::default, |pool| pool.workers.clone()),
             max_callback: facts.max_callback,
-            call: self.next_call(component, iteration, 0),
+            call,
             inputs,
             out,
             body,

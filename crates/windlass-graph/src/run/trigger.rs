@@ -499,9 +499,13 @@ fn rule_of(component: &Component) -> Rule {
     }
 }
 
-/// Whether every check makes an invocation: `manual`, for a policy that leaves it to the event sources.
+/// Whether every check makes an invocation: `manual`, for a policy that leaves it to the event sources. `on_event`
+/// means the other sources, if there are any: a file that names none has a manual one.
 fn fires_every_check(component: &Component) -> bool {
+    let waits_for_events = component.trigger.kind == TriggerKind::OnEvent
+        && component.trigger_inputs().next().is_some();
     leaves_it_to_sources(component)
+        && !waits_for_events
         && component
             .event_sources
             .iter()

@@ -13,6 +13,7 @@ mod examples;
 mod limits;
 mod lints;
 mod loader;
+mod run;
 mod scale;
 mod schema;
 mod sources;

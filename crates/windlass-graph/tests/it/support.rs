@@ -78,3 +78,12 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     assert!(!files.is_empty(), "{}", folder.display());
     files
 }
+
+/// The text of an example.
+pub(crate) fn example(name: &str) -> String {
+    let wanted = format!("{name}.yaml");
+    let examples = examples();
+    let path = examples.iter().find(|path| path.ends_with(&wanted));
+    let path = path.unwrap_or_else(|| panic!("no example {name}"));
+    std::fs::read_to_string(path).unwrap()
+}

@@ -1,0 +1,13 @@
+//! What happens when a graph runs.
+
+mod channels;
+mod failures;
+mod life;
+mod loops;
+mod pools;
+mod published;
+mod speed;
+mod stage;
+mod time;
+mod trace;
+mod triggers;

@@ -1,0 +1,219 @@
+//! How a run ends, and time: simulated and real.
+
+use std::time::{Duration, Instant};
+
+use windlass_graph::component::Descriptor;
+use windlass_graph::{RunOptions, StopReason};
+use windlass_runtime::{CancellationToken, Runtime};
+
+use super::stage::{Stage, count, traced};
+
+fn busy() -> Stage {
+    Stage::new(
+        "
+components:
+  - {id: a, type: test.Source, config: {epochs: [[1]], repeat: true}, execution: {lane: main}}
+  - {id: b, type: test.Sink, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+edges:
+  - {id: e, from: a.out, to: b.in, kind: immediate}
+",
+    )
+}
+
+/// Runs a thing once, and then only on what is sent around.
+fn echo() -> Stage {
+    let mut stage = Stage::new(
+        "
+components:
+  - {id: a, type: test.Once, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+edges:
+  - {id: e, from: a.out, to: a.in, kind: delay}
+",
+    );
+    let open = Descriptor::new().open_ports();
+    stage.registry.function("test.Once", open, |invocation| {
+        let left = invocation.inputs()[0]
+            .payload()
+            .as_i64()
+            .unwrap_or_default();
+        if left > 0 {
+            invocation.publish_to("out", left - 1);
+        }
+        Ok(())
+    });
+    stage
+}
+
+#[test]
+fn steps_count_epochs_and_the_default_is_one() {
+    assert_eq!(busy().run(RunOptions::default()).epochs, 1);
+    assert_eq!(busy().run(RunOptions::steps(0)).epochs, 1);
+    let result = busy().run(RunOptions::steps(7));
+    assert_eq!((result.epochs, result.ticks), (7, 14));
+    assert_eq!(result.stop_reason, StopReason::TickBound);
+}
+
+#[test]
+fn a_run_until_idle_ends_when_nothing_runs() {
+    let idle = RunOptions {
+        until_idle: true,
+        ..RunOptions::default()
+    };
+    let result = echo().run(idle.clone());
+    assert_eq!(result.stop_reason, StopReason::Idle);
+    assert_eq!(result.epochs, 1);
+    let never = busy().run(idle);
+    assert_eq!(never.stop_reason, StopReason::TickBound);
+    assert_eq!(never.epochs, 1000);
+}
+
+#[test]
+fn messages_that_wait_for_a_window_are_not_idle() {
+    let stage = Stage::new(
+        "
+lanes: {main: {type: fixed_rate, period_ms: 10}}
+components:
+  - {id: a, type: test.Source, event_sources: [{type: timer, period_ms: 100000}], config: {epochs: [[1]]}, execution: {lane: main}}
+  - {id: b, type: test.Sink, trigger_policy: {type: batch, input: in, batch_window_ms: 45}, execution: {lane: main}}
+edges:
+  - {id: e, from: a.out, to: b.in, kind: immediate}
+",
+    );
+    let options = RunOptions {
+        until_idle: true,
+        ..RunOptions::default()
+    };
+    let result = stage.run(options);
+    assert_eq!(stage.log.take(), ["b: in=1"]);
+    assert_eq!(result.stop_reason, StopReason::Idle);
+    assert_eq!(result.epochs, 7);
+}
+
+#[test]
+fn a_run_ends_after_its_duration_in_real_time() {
+    let options = RunOptions {
+        duration: Some(Duration::from_millis(50)),
+        ..RunOptions::default()
+    };
+    let began = Instant::now();
+    let result = busy().run_really(options);
+    assert_eq!(result.stop_reason, StopReason::DurationBound);
+    assert!(result.epochs > 1);
+    assert!((Duration::from_millis(50)..Duration::from_secs(5)).contains(&began.elapsed()));
+}
+
+#[test]
+fn a_run_ends_when_it_is_asked_to() {
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let options = RunOptions {
+        stop,
+        ..RunOptions::steps(5)
+    };
+    let result = busy().run(options);
+    assert_eq!(result.stop_reason, StopReason::StopRequested);
+    assert_eq!(result.epochs, 0);
+    assert!(result.is_ok());
+}
+
+#[test]
+fn a_running_graph_can_be_stopped_and_watched_in_real_time() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let result = runtime.block_on(async {
+        let running = busy().begin(RunOptions::steps(u64::MAX)).start();
+        while running.control().progress().epochs < 10 {
+            windlass_runtime::time::sleep(Duration::from_millis(1)).await;
+        }
+        running.stop();
+        running.await.unwrap()
+    });
+    assert_eq!(result.stop_reason, StopReason::StopRequested);
+    assert!(result.epochs >= 10);
+}
+
+#[test]
+fn a_runtime_that_shuts_down_stops_its_graphs_first() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let running = {
+        let _entered = runtime.handle().enter();
+        busy().begin(RunOptions::steps(u64::MAX)).start()
+    };
+    runtime.block_on(async {
+        while running.control().progress().epochs < 10 {
+            windlass_runtime::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    let mut dump = Vec::new();
+    runtime.handle().debug_dump(&mut dump).unwrap();
+    assert!(
+        String::from_utf8(dump)
+            .unwrap()
+            .contains("graphs: 1 running")
+    );
+    let report = runtime.shutdown(Duration::from_secs(5));
+    assert!(report.is_clean(), "{report:?}");
+    let result = Runtime::simulated(1).block_on(running).unwrap();
+    assert_eq!(result.stop_reason, StopReason::StopRequested);
+}
+
+#[test]
+fn lanes_have_clocks_of_their_own() {
+    let stage = Stage::new(
+        "
+lanes:
+  fast: {type: fixed_rate, hz: 1000}
+  slow: {type: fixed_rate, period_ms: 5, hz: 1}
+components:
+  - {id: f, type: test.Sink, event_sources: [{type: timer, period_ms: 10}], execution: {lane: fast}}
+  - {id: s, type: test.Sink, event_sources: [{type: timer, period_ms: 10}], execution: {lane: slow}}
+edges: []
+",
+    );
+    let result = stage.steps(21);
+    // 20 ms pass on one, 100 ms on the other.
+    assert_eq!(count(&result, "component.execution_count", "f"), 3);
+    assert_eq!(count(&result, "component.execution_count", "s"), 11);
+    assert_eq!(count(&result, "scheduler.tick_count", "slow"), 21);
+    assert_eq!(traced(&result, "fixed_rate_tick_begin").len(), 42);
+}
+
+#[test]
+fn a_tick_that_takes_longer_than_its_budget_is_an_overrun() {
+    let mut stage = Stage::new(
+        "
+lanes: {main: {type: fixed_rate, period_ms: 1000, tick_budget_ms: 1}}
+components:
+  - {id: a, type: test.Slow, execution: {lane: main}}
+edges: []
+",
+    );
+    stage
+        .registry
+        .function("test.Slow", Descriptor::new(), |invocation| {
+            if invocation.epoch() == 2 {
+                std::thread::sleep(Duration::from_millis(3));
+            }
+            Ok(())
+        });
+    let result = stage.run_really(RunOptions::steps(3).traced());
+    assert_eq!(count(&result, "scheduler.tick_overrun_count", "main"), 1);
+    assert_eq!(traced(&result, "fixed_rate_overrun").len(), 1);
+}
+
+#[test]
+fn a_simulated_run_is_the_same_every_time() {
+    let hash = |seed| {
+        let stage = busy();
+        let runtime = Runtime::simulated(seed);
+        let result = runtime.block_on(stage.prepared().run(RunOptions::steps(50).traced()));
+        let names: Vec<String> = result
+            .trace
+            .events
+            .iter()
+            .map(|e| format!("{} {} {}", e.name, e.component_id, e.causation_id))
+            .collect();
+        (names, runtime.trace().expect("simulated").hash)
+    };
+    assert_eq!(hash(4), hash(4));
+    assert_eq!(hash(4).0, hash(5).0);
+}
