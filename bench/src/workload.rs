@@ -40,6 +40,10 @@ pub enum Workload {
     ActorRing,
     ProcessYield,
     ProcessMemory,
+    GraphChain,
+    GraphWave,
+    GraphTree,
+    GraphMessage,
     TcpEcho,
     HttpHello,
     FetchAdd,
@@ -76,7 +80,7 @@ pub struct Facts {
 const LIMITS: &str = "limits";
 
 impl Workload {
-    pub const ALL: [Workload; 43] = [
+    pub const ALL: [Workload; 47] = [
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -112,6 +116,10 @@ impl Workload {
         Workload::ActorRing,
         Workload::ProcessYield,
         Workload::ProcessMemory,
+        Workload::GraphChain,
+        Workload::GraphWave,
+        Workload::GraphTree,
+        Workload::GraphMessage,
         Workload::TcpEcho,
         Workload::HttpHello,
         Workload::FetchAdd,
@@ -363,6 +371,30 @@ impl Workload {
                     "growth of the resident set per idle actor that has handled a message",
                 )
             },
+            GraphChain => facts(
+                "graph_chain",
+                "ns/node",
+                count(500),
+                "a compiled chain of 1,000 nodes with empty bodies, run again and again",
+            ),
+            GraphWave => facts(
+                "graph_wave",
+                "ns/node",
+                count(500),
+                "the same with a wavefront of 32 x 32",
+            ),
+            GraphTree => facts(
+                "graph_tree",
+                "ns/node",
+                count(20),
+                "the same with a binary tree of 2^15 nodes",
+            ),
+            GraphMessage => facts(
+                "graph_message",
+                "ns/message",
+                count(5_000),
+                "epochs of a graph of 100 components in a row: per delivered message",
+            ),
             TcpEcho => facts(
                 "tcp_echo",
                 "us/round trip",

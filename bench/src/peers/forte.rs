@@ -1,15 +1,16 @@
 //! forte's thread pool, spawning futures and closures.
 
-use forte::{Task, ThreadPool, Worker};
+use forte::{Scope, Task, ThreadPool, Worker};
 
-use super::{ASYNC, AsyncPeer, CLOSURES, Job, Peer, run_async};
+use super::{ASYNC, AsyncPeer, CLOSURES, GRAPHS, Job, Peer, run_async};
 use crate::sample::Sample;
 use crate::workload::Workload;
 use crate::workloads::fork_join;
+use crate::workloads::graphs::{self, Counted, NodeBody};
 
 pub const PEER: Peer = Peer {
     name: "forte",
-    workloads: &[ASYNC, CLOSURES],
+    workloads: &[ASYNC, CLOSURES, GRAPHS],
     run,
 };
 
@@ -29,6 +30,10 @@ fn run(job: Job) -> Sample {
             let size = job.size;
             Forte::run_on_worker(async move { fork_join::batches(size, batch) })
         }
+        workload if GRAPHS.contains(&workload) => {
+            Forte::start(job.workers);
+            graph(workload, job.size)
+        }
         _ => run_async::<Forte>(job),
     }
 }
@@ -46,6 +51,28 @@ fn batch(sum: &std::sync::atomic::AtomicU64) {
         for seed in 0..fork_join::BATCH {
             scope.spawn(move |_: &Worker| fork_join::add(sum, seed));
         }
+    });
+}
+
+fn graph(workload: Workload, rounds: u64) -> Sample {
+    let graph: &'static Counted = Box::leak(Box::new(Counted::new(graphs::shape(workload))));
+    graphs::per_node(graph.len(), rounds, || {
+        Forte::run_on_worker(async move {
+            graphs::rounds(graph.len(), rounds, |body| {
+                POOL.scope(|scope| walk(scope, graph, 0, body));
+            })
+        })
+    })
+}
+
+fn walk<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    graph: &'env Counted,
+    node: usize,
+    body: NodeBody<'env>,
+) {
+    graph.walk(node, body, |ready| {
+        scope.spawn(move |_: &Worker| walk(scope, graph, ready, body));
     });
 }
 

@@ -31,6 +31,8 @@ mod tokio;
 #[cfg(feature = "windlass")]
 mod windlass;
 #[cfg(feature = "windlass")]
+mod windlass_graph;
+#[cfg(feature = "windlass")]
 mod windlass_process;
 mod xtra;
 
@@ -212,6 +214,13 @@ const ASYNC: &[Workload] = &[
 
 /// What runs closures that borrow.
 const CLOSURES: &[Workload] = &[Workload::ForkJoin, Workload::CpuTasks];
+
+/// What closures can do for graphs.
+const GRAPHS: &[Workload] = &[
+    Workload::GraphChain,
+    Workload::GraphWave,
+    Workload::GraphTree,
+];
 
 /// What stackful coroutines can do.
 const STACKFUL: &[Workload] = &[

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use futures_lite::future::block_on;
 
-use super::{CLOSURES, Job, Peer, cannot};
+use super::{CLOSURES, GRAPHS, Job, Peer, cannot};
 use crate::countdown::Countdown;
 use crate::sample::{Sample, time};
 use crate::workload::Workload;
+use crate::workloads::graphs::{self, Counted, NodeBody};
 use crate::workloads::{fork_join, idle, remote_wake, spawn, steal};
 
 pub const PEER: Peer = Peer {
@@ -26,6 +27,7 @@ pub const PEER: Peer = Peer {
             Workload::Idle,
         ],
         CLOSURES,
+        GRAPHS,
     ],
     run,
 };
@@ -53,6 +55,7 @@ fn run(job: Job) -> Sample {
         }),
         Workload::SpawnDetached => Sample::per_operation(size, || time(|| spawn_detached(size))),
         Workload::ChainedSpawn => Sample::per_operation(size, || time(|| chain(size))),
+        workload if GRAPHS.contains(&workload) => graph(workload, size),
         Workload::ForkJoin => {
             fork_join::joins(size, |n| rayon::scope(|_| fork_join::timed(|| fib(n))))
         }
@@ -152,4 +155,21 @@ fn steal_latencies(repetitions: u64) -> Vec<Option<Duration>> {
             .expect("the main thread listens");
     });
     receiver.recv().expect("the worker answers")
+}
+
+fn graph(workload: Workload, rounds: u64) -> Sample {
+    let graph = Counted::new(graphs::shape(workload));
+    graphs::per_node(graph.len(), rounds, || {
+        rayon::scope(|_| {
+            graphs::rounds(graph.len(), rounds, |body| {
+                rayon::in_place_scope(|scope| walk(scope, &graph, 0, body));
+            })
+        })
+    })
+}
+
+fn walk<'a>(scope: &rayon::Scope<'a>, graph: &'a Counted, node: usize, body: NodeBody<'a>) {
+    graph.walk(node, body, |ready| {
+        scope.spawn(move |scope| walk(scope, graph, ready, body));
+    });
 }

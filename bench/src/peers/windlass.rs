@@ -12,9 +12,9 @@ use windlass::{JoinHandle, Runtime, coroutine};
 
 use super::channels::wait_then_send;
 use super::{
-    ACTORS, ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, Job, Locks, MPSC, Mpsc, NetPeer,
-    OURS, Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_actors, run_stackful,
-    run_whole, sockets, windlass_process,
+    ACTORS, ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, GRAPHS, Job, Locks, MPSC, Mpsc,
+    NetPeer, OURS, Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_actors,
+    run_stackful, run_whole, sockets, windlass_graph, windlass_process,
 };
 use crate::sample::Sample;
 use crate::workload::Workload;
@@ -31,7 +31,12 @@ pub const PEER: Peer = Peer {
         CLOSURES,
         STACKFUL,
         ACTORS,
-        &[Workload::StealAwake, Workload::ProcessYield],
+        GRAPHS,
+        &[
+            Workload::StealAwake,
+            Workload::ProcessYield,
+            Workload::GraphMessage,
+        ],
     ],
     run,
 };
@@ -63,6 +68,14 @@ fn run(job: Job) -> Sample {
         Workload::ProcessYield => {
             Windlass::start(job.workers);
             windlass_process::yields(job.size)
+        }
+        Workload::GraphMessage => {
+            Windlass::start(job.workers);
+            windlass_graph::messages(job.size)
+        }
+        workload if GRAPHS.contains(&workload) => {
+            Windlass::start(job.workers);
+            windlass_graph::plan(workload, job.size)
         }
         workload if ACTORS.contains(&workload) => run_actors::<Windlass>(job),
         _ => {

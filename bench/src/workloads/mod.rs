@@ -8,6 +8,7 @@ pub mod chain;
 pub mod channels;
 pub mod coroutines;
 pub mod fork_join;
+pub mod graphs;
 pub mod idle;
 pub mod limits;
 pub mod locks;

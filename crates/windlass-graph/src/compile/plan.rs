@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
+use windlass_runtime::fork_join::Flow;
+
 use super::cycles::{immediate_successors, strongly_connected};
 use super::order::{region_order, start_order};
 use crate::model::{EdgeKind, Endpoint, Graph};
@@ -139,6 +141,26 @@ pub fn compile(graph: Graph) -> Result<Plan, CompileError> {
 }
 
 impl Plan {
+    /// The regions as steps that wait for each other, to be run by all workers at once: step `n` is region `n`.
+    ///
+    /// ```
+    /// # use windlass_graph::compile::compile;
+    /// # use windlass_graph::model::{Component, Edge, EdgeKind, Graph, Lane, LaneKind};
+    /// # let mut graph = Graph::new("two");
+    /// # graph.lanes.push(Lane::new("main", LaneKind::EventLoop));
+    /// # graph.components.push(Component::new("first", "any.Type", "main"));
+    /// # graph.components.push(Component::new("second", "any.Type", "main"));
+    /// # graph.edges.push(Edge::new("e", "first.out", "second.in", EdgeKind::Immediate));
+    /// let plan = compile(graph)?;
+    /// let mut flow = plan.flow();
+    /// flow.run(|region| println!("{}", plan.regions[region].id));
+    /// # Ok::<(), windlass_graph::compile::CompileError>(())
+    /// ```
+    pub fn flow(&self) -> Flow {
+        let targets: Vec<Vec<usize>> = self.regions.iter().map(|r| r.outgoing.clone()).collect();
+        Flow::new(&targets).expect("regions wait for earlier ones only")
+    }
+
     /// The ids of the regions in the order in which they run.
     pub fn region_order(&self) -> Vec<&str> {
         self.order

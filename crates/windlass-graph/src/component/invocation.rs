@@ -1,6 +1,7 @@
 //! One call of a component: what it received, and what it asks for.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use windlass_core::sync::clock;
@@ -42,15 +43,15 @@ pub(crate) struct Call {
 /// What is kept of a message for those that follow from it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
-    pub(crate) id: MessageId,
-    pub(crate) root: MessageId,
-    event_time: Option<i64>,
+    pub(crate) id: PackedId,
+    pub(crate) root: PackedId,
+    event_time: EventTime,
 }
 
 impl Origin {
     pub(crate) fn of(inputs: &[Received]) -> Option<Origin> {
         inputs.first().map(|message| Origin {
-            id: message.id(),
+            id: PackedId::new(message.edge, message.seq),
             root: message.root,
             event_time: message.event_time,
         })
@@ -75,11 +76,11 @@ pub struct Received {
     pub(crate) port: u16,
     pub(crate) late: bool,
     pub(crate) seq: u64,
-    pub(crate) root: MessageId,
-    pub(crate) cause: Option<MessageId>,
+    pub(crate) root: PackedId,
+    pub(crate) cause: Option<PackedId>,
     pub(crate) epoch: u64,
     pub(crate) transaction: u64,
-    pub(crate) event_time: Option<i64>,
+    pub(crate) event_time: EventTime,
     /// When it became visible, on the clock of the reader's lane.
     pub(crate) arrived: u64,
 }
@@ -91,6 +92,57 @@ pub struct MessageId {
     pub edge: u32,
     /// From 1.
     pub seq: u64,
+}
+
+/// A message's id in one word: the edge above, the number below. Messages are moved a lot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PackedId(NonZeroU64);
+
+const SEQ_BITS: u32 = 40;
+
+impl PackedId {
+    /// Numbers beyond 2^40 of one edge begin again: a run of a million messages a second gets there in twelve
+    /// days, and its trace is full long before.
+    #[inline]
+    pub(crate) fn new(edge: u32, seq: u64) -> PackedId {
+        let word = (u64::from(edge) << SEQ_BITS) | (seq & ((1 << SEQ_BITS) - 1));
+        PackedId(NonZeroU64::new(word).unwrap_or(NonZeroU64::MIN))
+    }
+
+    pub(crate) fn open(self) -> MessageId {
+        MessageId {
+            edge: (self.0.get() >> SEQ_BITS) as u32,
+            seq: self.0.get() & ((1 << SEQ_BITS) - 1),
+        }
+    }
+}
+
+/// When something happened, or that nobody said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventTime(i64);
+
+impl EventTime {
+    pub(crate) const NONE: EventTime = EventTime(i64::MIN);
+
+    pub(crate) fn at(time: i64) -> EventTime {
+        EventTime(time.max(i64::MIN + 1))
+    }
+
+    pub(crate) fn get(self) -> Option<i64> {
+        (self != EventTime::NONE).then_some(self.0)
+    }
+}
+
+impl Default for EventTime {
+    fn default() -> Self {
+        EventTime::NONE
+    }
+}
+
+impl fmt::Debug for EventTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
 }
 
 /// What an invocation asks for; used again for the next.
@@ -114,10 +166,10 @@ pub(crate) struct Staged {
     pub(crate) edge: u32,
     /// Which publish of the invocation it is of.
     pub(crate) publish: u32,
-    pub(crate) root: Option<MessageId>,
-    pub(crate) cause: Option<MessageId>,
+    pub(crate) root: Option<PackedId>,
+    pub(crate) cause: Option<PackedId>,
     pub(crate) transaction: u64,
-    pub(crate) event_time: Option<i64>,
+    pub(crate) event_time: EventTime,
     /// On the real clock; 0 if nobody asks.
     pub(crate) at: u64,
 }
@@ -143,7 +195,7 @@ impl Received {
 
     /// When it happened, on the clock of its edge's domain, in nanoseconds.
     pub fn event_time(&self) -> Option<i64> {
-        self.event_time
+        self.event_time.get()
     }
 
     /// Whether it was delivered after the edge's deadline.
@@ -161,12 +213,12 @@ impl Received {
 
     /// The first message of the chain that led to it.
     pub fn correlation(&self) -> MessageId {
-        self.root
+        self.root.open()
     }
 
     /// The message whose reader published it; none if that had no input.
     pub fn causation(&self) -> Option<MessageId> {
-        self.cause
+        self.cause.map(PackedId::open)
     }
 
     /// The epoch in which it was committed.
@@ -254,25 +306,32 @@ impl<'a> Invocation<'a> {
     /// Stages a value for all edges of this port. False if it was not accepted: an `async` edge has as many on
     /// their way as it may, and does not replace them; then no edge gets it.
     pub fn publish<T: Data>(&mut self, port: Output<T>, value: T) -> bool {
-        let event_time = self.call.origin.and_then(|origin| origin.event_time);
+        let event_time = self.inherited_time();
         self.stage(port.place, value.into_payload(), event_time)
     }
 
     /// As `publish`, with the time at which it happened.
     pub fn publish_at<T: Data>(&mut self, port: Output<T>, value: T, event_time: i64) -> bool {
-        self.stage(port.place, value.into_payload(), Some(event_time))
+        self.stage(port.place, value.into_payload(), EventTime::at(event_time))
     }
 
     /// As `publish`, to the port of this name.
     pub fn publish_to(&mut self, port: &str, payload: impl Into<Payload>) -> bool {
         let node = &self.env.plan.nodes[self.component as usize];
         let place = node.outputs.iter().position(|output| output.name == port);
-        let event_time = self.call.origin.and_then(|origin| origin.event_time);
+        let event_time = self.inherited_time();
         let place = place.map_or(UNCONNECTED, |place| place as u16);
         self.stage(place, payload.into(), event_time)
     }
 
-    fn stage(&mut self, port: u16, payload: Payload, event_time: Option<i64>) -> bool {
+    /// What happened because of a message happened when that did, unless somebody says otherwise.
+    fn inherited_time(&self) -> EventTime {
+        self.call
+            .origin
+            .map_or(EventTime::NONE, |origin| origin.event_time)
+    }
+
+    fn stage(&mut self, port: u16, payload: Payload, event_time: EventTime) -> bool {
         if port == UNCONNECTED {
             return true;
         }
@@ -353,10 +412,18 @@ impl Outbox {
         true
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.staged.clear();
-        self.state.clear();
-        self.report = None;
+        // Most of it is empty most of the time.
+        if !self.staged.is_empty() {
+            self.staged.clear();
+        }
+        if !self.state.is_empty() {
+            self.state.clear();
+        }
+        if self.report.is_some() {
+            self.report = None;
+        }
         self.observed_cancel = false;
         self.room.clear();
         self.publishes = 0;

@@ -41,7 +41,9 @@ use crate::model::Config;
 
 pub use descriptor::{Catalog, ConfigField, ConfigKind, Descriptor, Port};
 pub use failure::Failure;
-pub(crate) use invocation::{Call, Env, LoopReport, Origin, Outbox, Staged, refuses_early};
+pub(crate) use invocation::{
+    Call, Env, LoopReport, Origin, Outbox, PackedId, Staged, refuses_early,
+};
 pub use invocation::{Invocation, MessageId, Received};
 pub use registry::{Maker, Registry};
 pub use setup::{Input, Output, Setup};

@@ -99,6 +99,7 @@ impl Machine {
             clock: windlass_core::sync::clock::now(),
             ready: None,
             outbox: None,
+            inputs: Vec::new(),
             plan,
         }
     }

@@ -23,8 +23,30 @@ enum When {
 
 impl Machine {
     /// Commits what a component has published; the list is empty afterwards.
+    #[inline]
     pub(crate) fn commit(&mut self, staged: &mut Vec<Staged>) -> Result<(), Halt> {
+        if staged.len() == 1
+            && self.hold.is_none()
+            && let Some(item) = staged.pop()
+        {
+            return self.commit_one(item);
+        }
         self.commit_all(staged, When::AtOnce)
+    }
+
+    /// Commits the only item of the only publish.
+    fn commit_one(&mut self, item: Staged) -> Result<(), Halt> {
+        let edge = item.edge as usize;
+        if !self.is_immediate(edge) {
+            return self.defer(edge, item);
+        }
+        match self.channels[edge].refuses() {
+            None => {
+                self.deliver(edge, item);
+                Ok(())
+            }
+            Some(refusal) => self.refuse(edge, refusal, false, 1),
+        }
     }
 
     /// Commits what was deferred in the epoch before.
@@ -44,6 +66,9 @@ impl Machine {
     }
 
     fn commit_all(&mut self, staged: &mut Vec<Staged>, when: When) -> Result<(), Halt> {
+        if staged.is_empty() {
+            return Ok(());
+        }
         let mut result = Ok(());
         let mut begin = 0;
         while begin < staged.len() && result.is_ok() {
@@ -137,6 +162,7 @@ impl Machine {
         Ok(())
     }
 
+    #[inline]
     fn deliver(&mut self, edge: usize, item: Staged) {
         let facts = &self.facts.edges[edge];
         let now = self.lanes[facts.reader_lane].now;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::trigger::plain_edges;
 use crate::compile::Plan;
 use crate::component::refuses_early;
 use crate::model::{CopyPolicy, EdgeKind, Mode, OnError};
@@ -25,6 +26,8 @@ pub(crate) struct ComponentFacts {
     pub(crate) max_callback: u64,
     pub(crate) on_error: OnError,
     pub(crate) reentrant: bool,
+    /// Where its messages come from, if each of them makes it run and nothing else does.
+    pub(crate) plain: Option<Box<[u32]>>,
     /// The async edges at which `publish` may be told no.
     pub(crate) limited: Vec<u32>,
     /// Whether the outputs of a reentrant batch are committed in order.
@@ -63,6 +66,7 @@ impl Facts {
                 max_callback: nanos(graph.lanes[plan.nodes[c].lane].max_callback),
                 on_error: component.execution.on_error,
                 reentrant: component.execution.reentrant,
+                plain: plain_edges(plan, c),
                 limited: out()
                     .filter(|&edge| refuses_early(&graph.edges[edge]))
                     .map(|edge| edge as u32)

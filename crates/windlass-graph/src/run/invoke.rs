@@ -81,8 +81,12 @@ impl Machine {
         if !self.members[component].active {
             return Ok(0);
         }
-        let mut ready = self.ready.take().unwrap_or_default();
         let now = self.lanes[self.facts.components[component].lane].now;
+        // A member of a loop may publish to itself: what it has got is fixed before it runs.
+        if self.hold.is_none() && self.facts.components[component].plain.is_some() {
+            return self.step_plainly(component, now);
+        }
+        let mut ready = self.ready.take().unwrap_or_default();
         self.triggers[component].check(&mut self.channels, now, &mut self.health, &mut ready);
         let mut invocations = 0;
         let mut result = Ok(());
@@ -94,6 +98,36 @@ impl Machine {
             ready.recycle(inputs);
         }
         self.ready = Some(ready);
+        result.map(|()| invocations)
+    }
+
+    /// Runs a component once for each message, straight from the channels.
+    fn step_plainly(&mut self, component: usize, now: u64) -> Result<u64, Halt> {
+        let edge_of = |machine: &Machine, nth: usize| {
+            let edges = machine.facts.components[component].plain.as_ref()?;
+            edges.get(nth).map(|&edge| edge as usize)
+        };
+        let mut inputs = std::mem::take(&mut self.inputs);
+        let mut invocations = 0;
+        let mut result = Ok(());
+        let mut nth = 0;
+        while let Some(edge) = edge_of(self, nth) {
+            nth += 1;
+            for _ in 0..self.channels[edge].available() {
+                let Some(message) = self.channels[edge].take(now, &mut self.health) else {
+                    break;
+                };
+                inputs.clear();
+                inputs.push(message);
+                if result.is_ok() && self.members[component].active {
+                    invocations += 1;
+                    result = self.invoke(component, &mut inputs, 0);
+                }
+            }
+        }
+        self.counts.plain_ready[component] += invocations;
+        inputs.clear();
+        self.inputs = inputs;
         result.map(|()| invocations)
     }
 

@@ -26,7 +26,7 @@ use super::tap::Tapping;
 use super::trace::{Recorded, TraceName, Tracing};
 use super::trigger::{Ready, Trigger};
 use crate::compile::Plan;
-use crate::component::{Component, Env, Outbox, Reentrant, Staged};
+use crate::component::{Component, Env, Outbox, Received, Reentrant, Staged};
 use crate::model::Config;
 use crate::payload::Payload;
 
@@ -66,12 +66,15 @@ pub(crate) struct Machine {
     /// Not here while they are in use.
     pub(crate) ready: Option<Box<Ready>>,
     pub(crate) outbox: Option<Box<Outbox>>,
+    pub(crate) inputs: Vec<Received>,
 }
 
 /// What a run counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) components: Vec<ComponentCounts>,
+    /// Invocations for which no trigger was asked, by component.
+    pub(crate) plain_ready: Vec<u64>,
     pub(crate) publication: PublicationCounts,
     /// By edge.
     pub(crate) asynchronous: Vec<AsyncCounts>,
@@ -145,6 +148,7 @@ impl Machine {
             clock: 0,
             ready: None,
             outbox: None,
+            inputs: Vec::new(),
             plan,
         }
     }
@@ -166,7 +170,13 @@ impl Machine {
             let region = &plan.regions[place];
             match region.composite_loop {
                 None => {
-                    self.step(region.components[0], 0).await?;
+                    let component = region.components[0];
+                    // Most are run here, without a future to wait for.
+                    if self.lanes[self.facts.components[component].lane].is_inline() {
+                        self.step_inline(component, 0)?;
+                    } else {
+                        self.step_on_pool(component, 0).await?;
+                    }
                 }
                 Some(composite) => self.run_loop(place, composite).await?,
             }
@@ -314,6 +324,7 @@ impl Counts {
     pub(crate) fn of(plan: &Plan) -> Counts {
         Counts {
             components: vec![ComponentCounts::default(); plan.graph.components.len()],
+            plain_ready: vec![0; plan.graph.components.len()],
             asynchronous: vec![AsyncCounts::default(); plan.graph.edges.len()],
             loops: vec![LoopCounts::default(); plan.graph.loops.len()],
             ..Counts::default()

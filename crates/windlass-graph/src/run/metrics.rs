@@ -173,7 +173,7 @@ impl Machine {
             );
             let counts = &self.triggers[place].counts;
             add!(subject(samples, id, lane, ""),
-                "runtime.trigger.ready_count": counts.ready,
+                "runtime.trigger.ready_count": counts.ready + self.counts.plain_ready[place],
                 "runtime.trigger.suppressed_count": counts.suppressed,
                 "runtime.trigger.coalesced_count": counts.coalesced,
                 "runtime.trigger.timeout_drop_count": counts.timeout_drop,

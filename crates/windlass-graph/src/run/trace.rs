@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::compile::Plan;
-use crate::component::MessageId;
+use crate::component::{MessageId, PackedId};
 use crate::model::named;
 
 named! {
@@ -100,8 +100,8 @@ pub(crate) struct Recorded {
     pub(crate) worker: u32,
     pub(crate) epoch: u64,
     pub(crate) transaction: u64,
-    pub(crate) correlation: Option<MessageId>,
-    pub(crate) causation: Option<MessageId>,
+    pub(crate) correlation: Option<PackedId>,
+    pub(crate) causation: Option<PackedId>,
     /// On the real clock.
     pub(crate) start: u64,
     pub(crate) duration: u64,
@@ -245,8 +245,12 @@ impl Trace {
             worker_id: (event.worker != NONE).then_some(event.worker),
             epoch_id: event.epoch,
             transaction_id: event.transaction,
-            correlation_id: event.correlation.map_or_else(String::new, |m| m.name(plan)),
-            causation_id: event.causation.map_or_else(String::new, |m| m.name(plan)),
+            correlation_id: event
+                .correlation
+                .map_or_else(String::new, |m| m.open().name(plan)),
+            causation_id: event
+                .causation
+                .map_or_else(String::new, |m| m.open().name(plan)),
             start_offset_ns: event.start.saturating_sub(began),
             duration_ns: event.duration,
             attributes: event

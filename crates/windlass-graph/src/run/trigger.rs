@@ -294,7 +294,7 @@ impl Trigger {
 
     /// Puts a message where it waits, if its kind may.
     fn wait(&mut self, port: usize, message: Received) {
-        if self.rule == Rule::EachTimed && message.event_time.is_none() {
+        if self.rule == Rule::EachTimed && message.event_time().is_none() {
             self.counts.condition_suppressed += 1;
             return;
         }
@@ -317,7 +317,7 @@ impl Trigger {
     }
 
     fn is_too_late(&mut self, message: &Received) -> bool {
-        let Some(time) = message.event_time else {
+        let Some(time) = message.event_time() else {
             return false;
         };
         let domain = self
@@ -424,7 +424,7 @@ impl Trigger {
     /// The time of a message, if it can be compared with those at the other inputs.
     fn comparable_time(&self, message: &Received) -> Option<i64> {
         let same_domain = self.domain_of.windows(2).all(|two| two[0].1 == two[1].1);
-        message.event_time.filter(|_| same_domain)
+        message.event_time().filter(|_| same_domain)
     }
 
     fn fire_batch(&mut self, now: u64, ready: &mut Ready) -> bool {
@@ -459,6 +459,25 @@ impl Trigger {
         ready.list.push_back(inputs);
         true
     }
+}
+
+/// The edges of a component that runs once for each message, whatever else there is, by port name. None: its
+/// trigger has to be asked.
+pub(crate) fn plain_edges(plan: &Plan, place: usize) -> Option<Box<[u32]>> {
+    let component = &plan.graph.components[place];
+    let policy = &component.trigger;
+    let plain = rule_of(component) == Rule::Each
+        && policy.min_interval.is_zero()
+        && policy.max_latency.is_zero()
+        && !fires_every_check(component)
+        && timers_of(component).is_empty();
+    if !plain {
+        return None;
+    }
+    let mut ports = ports_of(plan, place);
+    ports.sort_by(|a, b| a.0.cmp(b.0));
+    let edges = ports.into_iter().flat_map(|(_, port)| port.edges);
+    Some(edges.map(|edge| edge as u32).collect())
 }
 
 /// Whether time alone can make a component run.
