@@ -1,0 +1,382 @@
+//! What can be said on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use windlass::graph::{Limits, RunOptions};
+
+/// Graphs on the Windlass runtime: checked, planned, drawn, run and measured
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version)]
+pub(crate) struct Cli {
+    /// When to use colour; `auto` means on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Work with a graph file
+    Graph {
+        #[command(subcommand)]
+        command: GraphCommand,
+    },
+    /// The form of graph files
+    Schema {
+        #[command(subcommand)]
+        command: SchemaCommand,
+    },
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GraphCommand {
+    /// Say everything that is wrong with a file, or could be
+    Validate(Validate),
+    /// Show what a file is compiled to
+    Plan(Plan),
+    /// Draw the plan
+    Render(Render),
+    /// Run it, and say what came of it
+    Run(Run),
+    /// Run it, and show what was counted
+    Metrics(Metrics),
+    /// Run it, and show what happened, in order
+    Trace(Trace),
+    /// Give advice about a valid file
+    Lint(Lint),
+    /// Explain the plan in words
+    Explain(Explain),
+    /// Compare the plans of two files
+    DiffPlan(DiffPlan),
+    /// Run it several times, and measure the epochs
+    Bench(Bench),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SchemaCommand {
+    /// Print the JSON Schema of graph files
+    Dump,
+    /// Check the form of files, and nothing beyond it
+    Check(SchemaCheck),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Check the form only: fields, types, limits, templates
+    #[arg(long, conflicts_with = "semantic")]
+    pub(crate) schema_only: bool,
+    /// Check the meaning, too; this is the default
+    #[arg(long)]
+    pub(crate) semantic: bool,
+    /// Warnings fail
+    #[arg(long)]
+    pub(crate) strict_diagnostics: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Render {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// What to draw
+    #[arg(long, value_enum, default_value_t = RenderFormat::Mermaid)]
+    pub(crate) format: RenderFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) bounds: RunBounds,
+    #[command(flatten)]
+    pub(crate) types: Types,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Metrics {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) bounds: RunBounds,
+    #[command(flatten)]
+    pub(crate) types: Types,
+    /// Show zeros, too; JSON always has them
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trace {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) bounds: RunBounds,
+    #[command(flatten)]
+    pub(crate) types: Types,
+    /// What to print; `chrome` is for Perfetto
+    #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
+    pub(crate) format: TraceFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Lint {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffPlan {
+    /// The first file
+    #[arg(value_name = "A")]
+    pub(crate) one: PathBuf,
+    /// The second file
+    #[arg(value_name = "B")]
+    pub(crate) two: PathBuf,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Epochs of each run
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: u64,
+    /// Runs that are measured, after one that is not
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) runs: u64,
+    #[command(flatten)]
+    pub(crate) types: Types,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaCheck {
+    /// The graph files; `-` reads standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// A graph file, and how large it may be.
+#[derive(Debug, Args)]
+pub(crate) struct Source {
+    /// The graph file; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// How a result is printed.
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// When a run ends.
+#[derive(Debug, Args)]
+pub(crate) struct RunBounds {
+    /// How many epochs; 0 is 1, or 1000 with --until-idle, or any number with --duration-ms
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) steps: u64,
+    /// Begin no epoch after this time; 0 is no limit
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub(crate) duration_ms: u64,
+    /// End after the first epoch in which nothing ran
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+}
+
+/// Which component types there are.
+#[derive(Debug, Args)]
+pub(crate) struct Types {
+    /// Let stubs stand in for unknown component types: they forward what comes
+    #[arg(long)]
+    pub(crate) stub_unknown: bool,
+}
+
+/// How large a file may be; what is not given stays as it is.
+#[derive(Debug, Args)]
+pub(crate) struct LimitArgs {
+    /// Bytes of a file [default: 1048576]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_graph_input_bytes: Option<usize>,
+    /// Lanes [default: 256]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_lanes: Option<usize>,
+    /// Components [default: 4096]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_components: Option<usize>,
+    /// Edges [default: 8192]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_edges: Option<usize>,
+    /// Composite loops [default: 1024]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_loops: Option<usize>,
+    /// Bytes of an id [default: 128]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_id_bytes: Option<usize>,
+    /// Levels of a config [default: 8]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_config_depth: Option<usize>,
+    /// Bytes of a string [default: 4096, and 65536 for a `script`]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_config_value_bytes: Option<usize>,
+    /// YAML aliases [default: 32]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_aliases: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    Text,
+    Json,
+    Chrome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RenderFormat {
+    Mermaid,
+    Text,
+    Json,
+    Dot,
+    Svg,
+}
+
+/// Reads the command line.
+pub(crate) fn parse() -> Result<Cli, clap::Error> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut command = command(color_of(&arguments));
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The command with its subcommands, for the parser and for completions.
+pub(crate) fn command(color: clap::ColorChoice) -> clap::Command {
+    Cli::command().color(color)
+}
+
+/// The colour that was asked for; the parser itself needs it for help and errors, before it has read anything.
+fn color_of(arguments: &[OsString]) -> clap::ColorChoice {
+    let texts: Vec<&str> = arguments.iter().filter_map(|a| a.to_str()).collect();
+    let after_flag = texts.windows(2).filter(|pair| pair[0] == "--color");
+    let asked = after_flag
+        .map(|pair| pair[1])
+        .chain(texts.iter().filter_map(|t| t.strip_prefix("--color=")))
+        .next_back();
+    match asked {
+        Some("always") => clap::ColorChoice::Always,
+        Some("never") => clap::ColorChoice::Never,
+        _ => clap::ColorChoice::Auto,
+    }
+}
+
+impl LimitArgs {
+    pub(crate) fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        let strings = self.max_config_value_bytes.unwrap_or(usual.string_bytes);
+        Limits {
+            input_bytes: self.max_graph_input_bytes.unwrap_or(usual.input_bytes),
+            lanes: self.max_lanes.unwrap_or(usual.lanes),
+            components: self.max_components.unwrap_or(usual.components),
+            edges: self.max_edges.unwrap_or(usual.edges),
+            loops: self.max_loops.unwrap_or(usual.loops),
+            id_bytes: self.max_id_bytes.unwrap_or(usual.id_bytes),
+            config_depth: self.max_config_depth.unwrap_or(usual.config_depth),
+            string_bytes: strings,
+            // A script may always be as long as any other string.
+            script_bytes: usual.script_bytes.max(strings),
+            aliases: self.max_aliases.unwrap_or(usual.aliases),
+        }
+    }
+}
+
+impl RunBounds {
+    pub(crate) fn options(&self) -> RunOptions {
+        let mut options = RunOptions::default();
+        options.steps = (self.steps > 0).then_some(self.steps);
+        options.duration = (self.duration_ms > 0).then(|| Duration::from_millis(self.duration_ms));
+        options.until_idle = self.until_idle;
+        options
+    }
+}
+
+impl From<TraceFormat> for Format {
+    fn from(format: TraceFormat) -> Format {
+        match format {
+            TraceFormat::Text => Format::Text,
+            TraceFormat::Json | TraceFormat::Chrome => Format::Json,
+        }
+    }
+}
+
+impl From<RenderFormat> for Format {
+    fn from(format: RenderFormat) -> Format {
+        match format {
+            RenderFormat::Json => Format::Json,
+            _ => Format::Text,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A run as the commands do it: it can be stopped by Ctrl-C, and it shows how far it is.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use windlass::graph::check::Level;
+use windlass::graph::component::Registry;
+use windlass::graph::model::Graph;
+use windlass::graph::run::{HealthEvent, RuntimeError};
+use windlass::graph::{Prepared, RunOptions, RunResult};
+use windlass::signal::{SignalKind, Signals, listen};
+use windlass::{CancellationToken, Runtime};
+
+use super::progress;
+use super::source;
+use crate::args::{Format, Source, Types};
+use crate::outcome::Error;
+use crate::terminal::Terminal;
+
+/// A graph that can be run, and what runs it.
+pub(crate) struct Execution {
+    pub(crate) prepared: Prepared,
+    pub(crate) registry: Registry,
+    /// The types that stubs stand in for.
+    pub(crate) stubs: Vec<String>,
+    runtime: Runtime,
+}
+
+impl Execution {
+    /// Loads and checks a file; if it cannot be run, says why, and gives nothing.
+    pub(crate) fn prepare(
+        source: &Source,
+        types: &Types,
+        format: Format,
+        terminal: &Terminal,
+    ) -> Result<Option<Execution>, Error> {
+        let mut registry = Registry::built_in();
+        let level = match types.stub_unknown {
+            true => Level::Schema,
+            false => Level::Registry,
+        };
+        let mut opened = source::load(&source.file, &source.limits.limits())?;
+        opened.check(&registry, level);
+        let unknown = unknown_types(opened.graph.as_ref(), &registry);
+        let names = unknown.join(", ");
+        let Some(valid) = opened.into_valid(format, terminal)? else {
+            if !unknown.is_empty() && !types.stub_unknown {
+                terminal.note(&format!("note: --stub-unknown puts stubs in for: {names}"));
+            }
+            return Ok(None);
+        };
+        if !unknown.is_empty() {
+            terminal.note(&format!("note: running with stubs for: {names}"));
+        }
+        for type_name in &unknown {
+            registry.stub(type_name);
+        }
+        let prepared = Prepared::new(valid.graph, registry.clone()).map_err(Error::Compile)?;
+        Ok(Some(Execution {
+            prepared,
+            registry,
+            stubs: unknown,
+            runtime: Runtime::new().map_err(Error::Runtime)?,
+        }))
+    }
+
+    /// The name of the graph.
+    pub(crate) fn name(&self) -> &str {
+        &self.prepared.plan().graph.name
+    }
+
+    /// Runs it once.
+    pub(crate) fn run(&self, options: RunOptions, terminal: &Terminal) -> Result<RunResult, Error> {
+        let interrupts = listen(SignalKind::interrupt()).map_err(Error::Signals)?;
+        let requests = listen(SignalKind::terminate()).map_err(Error::Signals)?;
+        let steps = options.steps;
+        let stop = options.stop.clone();
+        let run = self.prepared.begin(options);
+        let control = run.control().clone();
+        self.runtime.block_on(async {
+            let signals = windlass::spawn(stop_on_signal(interrupts, requests, stop));
+            // In a task of its own, so that progress is shown whatever the components do.
+            let running = run.start();
+            let result = match terminal.watched {
+                true => progress::show_until(running, &control, steps).await,
+                false => running.await,
+            };
+            signals.abort();
+            result.map_err(Error::Run)
+        })
+    }
+}
+
+/// The types of a graph that nobody registered, each once.
+fn unknown_types(graph: Option<&Graph>, registry: &Registry) -> Vec<String> {
+    let components = graph.map_or(&[][..], |graph| &graph.components);
+    let names = components.iter().map(|component| &component.type_name);
+    let unknown: BTreeSet<&String> = names.filter(|name| !registry.contains(name)).collect();
+    unknown.into_iter().cloned().collect()
+}
+
+/// The first signal stops the run at the end of its epoch; the second does not wait for that.
+async fn stop_on_signal(mut interrupts: Signals, mut requests: Signals, stop: CancellationToken) {
+    either(&mut interrupts, &mut requests).await;
+    stop.cancel();
+    either(&mut interrupts, &mut requests).await;
+    std::process::exit(1);
+}
+
+async fn either(interrupts: &mut Signals, requests: &mut Signals) {
+    windlass::select! {
+        () = interrupts.recv() => {}
+        () = requests.recv() => {}
+    }
+}
+
+/// Tells people what went wrong in a run whose result has no place for it.
+pub(crate) fn tell_errors(result: &RunResult, terminal: &Terminal) {
+    for error in &result.errors {
+        terminal.note(&format!("error: {error}"));
+    }
+}
+
+pub(crate) fn error_json(error: &RuntimeError) -> Value {
+    json!({
+        "phase": error.phase,
+        "component_id": error.component_id,
+        "lane": error.lane,
+        "message": error.message,
+        "code": error.code.name(),
+        "trace_id": error.trace_id,
+        "fatal": error.fatal,
+    })
+}
+
+pub(crate) fn health_json(event: &HealthEvent) -> Value {
+    json!({
+        "kind": event.kind.name(),
+        "component_id": event.component_id,
+        "channel_id": event.channel_id,
+        "lane": event.lane,
+        "count": event.count,
+        "first_epoch": event.first_epoch,
+        "last_epoch": event.last_epoch,
+    })
+}

@@ -1,0 +1,58 @@
+//! `windlass graph plan`.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use windlass::graph::check::Level;
+use windlass::graph::compile::Plan;
+use windlass::graph::component::{Catalog, Registry};
+use windlass::graph::model::{Lane, LaneKind};
+use windlass::graph::render::Picture;
+
+use super::source;
+use crate::args::{self, Format};
+use crate::outcome::{Outcome, Verdict};
+use crate::terminal::{Terminal, pretty};
+
+pub(crate) fn run(args: &args::Plan, terminal: &Terminal) -> Outcome {
+    let registry = Registry::built_in();
+    let format = args.output.format;
+    let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
+    else {
+        return Ok(Verdict::Bad);
+    };
+    let plan = valid.compile()?;
+    terminal.print(&match format {
+        Format::Text => to_text(&plan),
+        Format::Json => pretty(&to_json(&plan, &registry)),
+    })?;
+    Ok(Verdict::Fine)
+}
+
+/// The plan with the roles that types have by themselves.
+pub(crate) fn to_json(plan: &Plan, registry: &Registry) -> Value {
+    plan.to_json(|type_name| Some(registry.descriptor(type_name)?.boundary_role))
+}
+
+fn to_text(plan: &Plan) -> String {
+    let mut text = plan.draw(Picture::Text);
+    text.push_str("lanes\n");
+    for lane in &plan.graph.lanes {
+        let _ = writeln!(text, "  {}  {}", lane.id, describe(lane));
+    }
+    text
+}
+
+fn describe(lane: &Lane) -> String {
+    match lane.kind {
+        LaneKind::EventLoop => lane.kind.to_string(),
+        LaneKind::FixedRate => format!("{}, every {:?}", lane.kind, lane.cadence()),
+        LaneKind::ThreadPool => format!(
+            "{}, max_threads {}, queue_capacity {}, overflow {}",
+            lane.kind,
+            lane.width(),
+            lane.queue_capacity,
+            lane.overflow
+        ),
+    }
+}

@@ -1,0 +1,197 @@
+//! A graph file: read, loaded and checked.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use windlass::graph::check::{Level, check};
+use windlass::graph::compile::{Plan, compile};
+use windlass::graph::component::Registry;
+use windlass::graph::diagnostic::{Diagnostic, Severity};
+use windlass::graph::load::{LoadOptions, load as load_text};
+use windlass::graph::model::Graph;
+use windlass::graph::source::{SourceMap, Span};
+use windlass::graph::{Limits, load::Loaded};
+
+use super::report;
+use crate::args::{Format, Source};
+use crate::outcome::Error;
+use crate::terminal::Terminal;
+
+/// A file that was read, and perhaps loaded.
+pub(crate) struct Opened {
+    /// The graph, if the file has the form of one.
+    pub(crate) graph: Option<Graph>,
+    pub(crate) findings: Findings,
+}
+
+/// What was found in a file.
+pub(crate) struct Findings {
+    /// The name of the file, for people.
+    pub(crate) name: String,
+    pub(crate) sources: SourceMap,
+    /// Errors first.
+    pub(crate) found: Vec<Found>,
+}
+
+/// One finding, and where it is.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) diagnostic: Diagnostic,
+    /// None if it is about the file as a whole.
+    pub(crate) span: Option<Span>,
+}
+
+/// A file whose graph is valid.
+pub(crate) struct Valid {
+    pub(crate) graph: Graph,
+    pub(crate) sources: SourceMap,
+    pub(crate) name: String,
+}
+
+/// The name of a file for people: `-` is standard input.
+pub(crate) struct FileName<'a>(pub(crate) &'a Path);
+
+/// Loads and checks a file; if it is not valid, says why, and gives nothing.
+pub(crate) fn valid(
+    source: &Source,
+    registry: &Registry,
+    level: Level,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<Option<Valid>, Error> {
+    let mut opened = load(&source.file, &source.limits.limits())?;
+    opened.check(registry, level);
+    opened.into_valid(format, terminal)
+}
+
+/// Loads a file: what is wrong with its form is among the findings.
+pub(crate) fn load(file: &Path, limits: &Limits) -> Result<Opened, Error> {
+    let name = FileName(file).to_string();
+    let bytes = read(file, limits.input_bytes).map_err(|source| Error::Read {
+        file: name.clone(),
+        source,
+    })?;
+    let options = LoadOptions {
+        limits: limits.clone(),
+    };
+    let (graph, sources, found) = match load_text(bytes, &options) {
+        Ok(Loaded { graph, sources }) => (Some(graph), sources, Vec::new()),
+        Err(errors) => {
+            let found = errors.problems.into_iter().map(|problem| Found {
+                diagnostic: problem.diagnostic,
+                span: problem.span,
+            });
+            (None, errors.sources, found.collect())
+        }
+    };
+    let findings = Findings {
+        name,
+        sources,
+        found,
+    };
+    Ok(Opened { graph, findings })
+}
+
+/// Standard input can be read once.
+pub(crate) fn stdin_once(files: &[PathBuf]) -> Result<(), Error> {
+    let of_stdin = files.iter().filter(|file| is_stdin(file));
+    match of_stdin.count() {
+        0 | 1 => Ok(()),
+        _ => Err(Error::StdinTwice),
+    }
+}
+
+/// At most one byte more than the limit: enough to see that it is too much.
+fn read(file: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    match is_stdin(file) {
+        true => io::stdin().lock().take(most).read_to_end(&mut bytes)?,
+        false => File::open(file)?.take(most).read_to_end(&mut bytes)?,
+    };
+    Ok(bytes)
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+impl Opened {
+    /// Checks what the graph means, if there is one.
+    pub(crate) fn check(&mut self, registry: &Registry, level: Level) {
+        let Some(graph) = &self.graph else {
+            return;
+        };
+        let sources = &self.findings.sources;
+        let found = check(graph, registry, level).into_iter();
+        let found = found.map(|diagnostic| Found {
+            span: sources.span_of(&diagnostic.graph_path),
+            diagnostic,
+        });
+        self.findings.found.extend(found);
+    }
+
+    /// The graph, if nothing is wrong with it; otherwise says what is.
+    pub(crate) fn into_valid(
+        self,
+        format: Format,
+        terminal: &Terminal,
+    ) -> Result<Option<Valid>, Error> {
+        let findings = self.findings;
+        match self.graph {
+            Some(graph) if !findings.has_errors() => {
+                if format == Format::Text {
+                    point_at_warnings(&findings, terminal);
+                }
+                Ok(Some(Valid {
+                    graph,
+                    sources: findings.sources,
+                    name: findings.name,
+                }))
+            }
+            _ => {
+                report::refuse(&findings, format, terminal)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn point_at_warnings(findings: &Findings, terminal: &Terminal) {
+    let warnings = findings.count(Severity::Warning);
+    if warnings > 0 {
+        let name = &findings.name;
+        terminal.note(&format!(
+            "note: {name} has {warnings} warnings: `windlass graph validate` shows them"
+        ));
+    }
+}
+
+impl Findings {
+    pub(crate) fn count(&self, severity: Severity) -> usize {
+        let severities = self.found.iter().map(|found| found.diagnostic.severity());
+        severities.filter(|found| *found == severity).count()
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.count(Severity::Error) > 0
+    }
+}
+
+impl Valid {
+    /// Compiles it, and leaves the graph with the plan.
+    pub(crate) fn compile(self) -> Result<Plan, Error> {
+        compile(self.graph).map_err(Error::Compile)
+    }
+}
+
+impl fmt::Display for FileName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match is_stdin(self.0) {
+            true => f.write_str("<stdin>"),
+            false => write!(f, "{}", self.0.display()),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `windlass graph trace`.
+
+use std::fmt::Write;
+
+use windlass::graph::run::{Trace, TraceEvent};
+
+use super::execution::{Execution, tell_errors};
+use crate::args::{self, TraceFormat};
+use crate::outcome::{Outcome, Verdict};
+use crate::terminal::{Terminal, pretty};
+
+pub(crate) fn run(args: &args::Trace, terminal: &Terminal) -> Outcome {
+    let format = args.format.into();
+    let Some(execution) = Execution::prepare(&args.source, &args.types, format, terminal)? else {
+        return Ok(Verdict::Bad);
+    };
+    let result = execution.run(args.bounds.options().traced(), terminal)?;
+    tell_errors(&result, terminal);
+    let trace = &result.trace;
+    if trace.dropped > 0 {
+        let kept = trace.events.len();
+        terminal.note(&format!(
+            "note: the trace is full: {kept} events are kept, {} are not",
+            trace.dropped
+        ));
+    }
+    let text = match args.format {
+        TraceFormat::Text => to_text(trace),
+        TraceFormat::Json => pretty(&trace.to_json()),
+        // For programs only, and often large.
+        TraceFormat::Chrome => format!("{}\n", trace.to_chrome()),
+    };
+    terminal.print_to(args.output.as_deref(), &text)?;
+    Ok(Verdict::fine_if(result.is_ok()))
+}
+
+fn to_text(trace: &Trace) -> String {
+    let names = trace.events.iter().map(|event| event.name.name().len());
+    let width = names.max().unwrap_or(0);
+    let mut text = String::new();
+    for event in &trace.events {
+        let micros = event.start_offset_ns as f64 / 1e3;
+        let name = event.name.name();
+        let line = format!("{micros:>12.3} us  {name:<width$}  {}", details(event));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The ids of an event: only those it has.
+fn details(event: &TraceEvent) -> String {
+    let mut text = String::new();
+    let ids = [
+        ("component", &event.component_id),
+        ("channel", &event.channel_id),
+        ("lane", &event.lane),
+        ("correlation", &event.correlation_id),
+        ("causation", &event.causation_id),
+    ];
+    for (name, id) in ids.into_iter().filter(|(_, id)| !id.is_empty()) {
+        let _ = write!(text, "{name}={id} ");
+    }
+    if let Some(worker) = event.worker_id {
+        let _ = write!(text, "worker={worker} ");
+    }
+    let numbers = [
+        ("epoch", event.epoch_id),
+        ("transaction", event.transaction_id),
+    ];
+    for (name, number) in numbers.into_iter().filter(|(_, number)| *number > 0) {
+        let _ = write!(text, "{name}={number} ");
+    }
+    if event.name.is_span() {
+        let _ = write!(text, "duration={:.3}us ", event.duration_ns as f64 / 1e3);
+    }
+    for (name, value) in &event.attributes {
+        let _ = write!(text, "{name}={value} ");
+    }
+    text
+}

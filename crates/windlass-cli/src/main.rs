@@ -1,0 +1,32 @@
+//! The windlass command.
+#![forbid(unsafe_code)]
+
+mod args;
+mod completions;
+mod graph;
+mod outcome;
+mod schema;
+mod terminal;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use outcome::Outcome;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let cli = match args::parse() {
+        Ok(cli) => cli,
+        Err(error) => return outcome::usage(&error),
+    };
+    let terminal = Terminal::new(cli.color);
+    outcome::exit_code(run(&cli, &terminal), &terminal)
+}
+
+fn run(cli: &Cli, terminal: &Terminal) -> Outcome {
+    match &cli.command {
+        Command::Graph { command } => graph::run(command, terminal),
+        Command::Schema { command } => schema::run(command, terminal),
+        Command::Completions { shell } => completions::run(*shell, terminal),
+    }
+}

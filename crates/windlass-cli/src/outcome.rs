@@ -1,0 +1,137 @@
+//! How a command ends: what it says to whoever called it.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use windlass::graph::compile::CompileError;
+use windlass::{BuildError, JoinError};
+
+use crate::terminal::Terminal;
+
+/// How a command ends.
+pub(crate) type Outcome = Result<Verdict, Error>;
+
+/// What a command that could do its work found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Everything is in order.
+    Fine,
+    /// Something is not, and that has been printed.
+    Bad,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// A file cannot be read.
+    Read {
+        /// Its name, as given.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    Write {
+        /// Its name, as given.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Standard output cannot be written.
+    Print(io::Error),
+    /// Standard input is to be read for two files.
+    StdinTwice,
+    /// Signals cannot be heard.
+    Signals(io::Error),
+    /// There is no runtime.
+    Runtime(BuildError),
+    /// A graph that was found valid cannot be compiled.
+    Compile(CompileError),
+    /// The task of a run ended without a result.
+    Run(JoinError),
+    /// Nothing was measured.
+    NoSamples,
+}
+
+impl Verdict {
+    pub(crate) fn fine_if(fine: bool) -> Verdict {
+        match fine {
+            true => Verdict::Fine,
+            false => Verdict::Bad,
+        }
+    }
+}
+
+/// What the process ends with.
+pub(crate) fn exit_code(outcome: Outcome, terminal: &Terminal) -> ExitCode {
+    match outcome {
+        Ok(Verdict::Fine) => ExitCode::SUCCESS,
+        Ok(Verdict::Bad) => ExitCode::FAILURE,
+        // Whoever read our output has enough of it.
+        Err(Error::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal.note(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the process ends with if the command line asks for help or makes no sense.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    // There is nobody left to tell.
+    let _ = error.print();
+    match error.use_stderr() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Read { file, source } => {
+                write!(f, "cannot read {file}: {source}\n{}", read_advice(source))
+            }
+            Error::Write { file, source } => {
+                let advice = "name a file in a folder that exists and that you may write to";
+                write!(f, "cannot write {file}: {source}\nhelp: {advice}")
+            }
+            Error::Print(error) => write!(f, "cannot write to standard output: {error}"),
+            Error::StdinTwice => {
+                let advice = "save one of them to a file";
+                write!(
+                    f,
+                    "standard input can be only one of the files\nhelp: {advice}"
+                )
+            }
+            Error::Signals(error) => write!(f, "cannot listen to Ctrl-C: {error}"),
+            Error::Runtime(error) => write!(f, "cannot start the runtime: {error}"),
+            Error::Compile(error) => write!(f, "cannot compile the graph: {error}"),
+            Error::Run(error) => write!(f, "the run ended without a result: {error}"),
+            Error::NoSamples => write!(f, "no epoch was measured: the run was stopped too early"),
+        }
+    }
+}
+
+fn read_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "help: check the path, or give `-` to read from standard input",
+        io::ErrorKind::IsADirectory => "help: name a file in this folder",
+        io::ErrorKind::PermissionDenied => "help: you need the permission to read it",
+        _ => "help: give a file that can be read, or `-` for standard input",
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Read { source, .. } | Error::Write { source, .. } => Some(source),
+            Error::Print(error) | Error::Signals(error) => Some(error),
+            Error::Runtime(error) => Some(error),
+            Error::Compile(error) => Some(error),
+            Error::Run(error) => Some(error),
+            Error::StdinTwice | Error::NoSamples => None,
+        }
+    }
+}

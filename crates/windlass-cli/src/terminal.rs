@@ -1,0 +1,62 @@
+//! Where output goes, and with which colours.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::args::Color;
+use crate::outcome::Error;
+
+/// Standard output and standard error.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    /// Whether reports have colours.
+    pub(crate) colored: bool,
+    /// Whether somebody watches standard error.
+    pub(crate) watched: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new(color: Color) -> Terminal {
+        let watched = io::stderr().is_terminal();
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colored = match color {
+            Color::Auto => watched && !refused,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        Terminal { colored, watched }
+    }
+
+    /// Prints a result.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Error> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(Error::Print)
+    }
+
+    /// Prints a result, or writes it to a file.
+    pub(crate) fn print_to(&self, file: Option<&Path>, text: &str) -> Result<(), Error> {
+        let Some(file) = file else {
+            return self.print(text);
+        };
+        fs::write(file, text).map_err(|source| Error::Write {
+            file: file.display().to_string(),
+            source,
+        })
+    }
+
+    /// Tells people something that is not a result.
+    pub(crate) fn note(&self, text: &str) {
+        // Without standard error there is nobody to tell.
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+}
+
+/// A value as it is printed: with sorted keys, and a line for each.
+pub(crate) fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}

@@ -1,0 +1,11 @@
+//! The command as people use it: the real binary, on the example graphs.
+
+mod commands;
+mod endings;
+mod goldens;
+mod limits;
+mod published;
+mod reports;
+mod runs;
+mod schema;
+mod support;

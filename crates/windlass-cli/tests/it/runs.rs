@@ -1,0 +1,184 @@
+//! Runs: stubs, traces, bounds, and Ctrl-C.
+
+use serde_json::{Value, json};
+
+use crate::support::{Ended, command, example, example_text, windlass, windlass_with};
+
+/// An example with a type that lives elsewhere.
+fn foreign() -> String {
+    example_text("hello").replace("topoexec.transforms.Identity", "elsewhere.Filter")
+}
+
+#[test]
+fn unknown_types_are_refused_unless_stubs_stand_in() {
+    let text = foreign();
+    windlass_with(&["graph", "validate", "-"], text.as_bytes()).fine();
+    windlass_with(&["graph", "plan", "-"], text.as_bytes()).fine();
+    for command in ["run", "metrics", "trace", "bench"] {
+        let ended = windlass_with(&["graph", command, "-"], text.as_bytes()).refused();
+        assert!(
+            ended.err.contains("elsewhere.Filter"),
+            "{command}: {}",
+            ended.err
+        );
+        assert!(
+            ended.err.contains("--stub-unknown"),
+            "{command}: {}",
+            ended.err
+        );
+        let stubbed =
+            windlass_with(&["graph", command, "-", "--stub-unknown"], text.as_bytes()).fine();
+        let note = "note: running with stubs for: elsewhere.Filter";
+        assert!(stubbed.err.contains(note), "{command}: {}", stubbed.err);
+    }
+    let arguments = ["graph", "run", "-", "--stub-unknown", "--format", "json"];
+    let result = windlass_with(&arguments, text.as_bytes()).fine().json();
+    assert_eq!(result["ticks"], 3);
+    assert_eq!(result["channel_delivery_count"], 2);
+    assert_eq!(result["stubs"], json!(["elsewhere.Filter"]));
+    let known = windlass(&["graph", "run", &example("hello"), "--stub-unknown"]).fine();
+    assert_eq!(known.err, "", "nothing is stubbed, so nothing is said");
+}
+
+#[test]
+fn runs_end_by_their_bounds() {
+    let file = example("hello");
+    let idle = windlass(&["graph", "run", &file, "--until-idle"]).fine();
+    assert_eq!(idle.line("ticks"), "3000", "a source is never idle");
+    let timed = windlass(&["graph", "run", &file, "--duration-ms", "20"]).fine();
+    assert_eq!(timed.line("stop_reason"), "duration_bound");
+    let none = windlass(&["graph", "run", &file, "--steps", "0"]).fine();
+    assert_eq!(none.line("ticks"), "3");
+}
+
+#[test]
+fn a_run_that_fails_says_so() {
+    let full = example_text("thread_pool").replace(
+        "policy: {mode: queue, capacity: 8, overflow: reject}",
+        "policy: {mode: queue, capacity: 1, overflow: fail_fast}",
+    );
+    let arguments = ["graph", "run", "-", "--steps", "5"];
+    let text = windlass_with(&arguments, full.as_bytes()).refused();
+    assert_eq!(text.line("ok"), "false");
+    assert_eq!(text.line("stop_reason"), "error");
+    assert!(!text.line("error").is_empty());
+    let again = [&arguments[..], &["--format", "json"]].concat();
+    let document = windlass_with(&again, full.as_bytes()).refused().json();
+    let error = &document["errors"][0];
+    for name in [
+        "phase",
+        "component_id",
+        "lane",
+        "message",
+        "code",
+        "trace_id",
+        "fatal",
+    ] {
+        assert!(!error[name].is_null(), "{name}: {document}");
+    }
+    for command in ["metrics", "trace", "bench"] {
+        let arguments = ["graph", command, "-", "--steps", "5"];
+        let ended = windlass_with(&arguments, full.as_bytes()).refused();
+        assert!(ended.err.contains("error: "), "{command}: {}", ended.err);
+    }
+}
+
+#[test]
+fn health_events_have_a_line_each() {
+    let ended = windlass(&["graph", "run", &example("thread_pool"), "--steps", "5"]).fine();
+    assert!(
+        ended
+            .line("health")
+            .starts_with("scheduler_reject channel=jobs count=2"),
+        "{}",
+        ended.out
+    );
+}
+
+#[test]
+fn a_trace_opens_in_perfetto() {
+    let trace = windlass(&["graph", "trace", &example("hello"), "--format", "chrome"]).fine();
+    let trace = trace.json();
+    assert_eq!(trace["displayTimeUnit"], "ns");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let spans: Vec<&Value> = events.iter().filter(|event| event["ph"] == "X").collect();
+    assert_eq!(spans.len(), 16);
+    for span in spans {
+        assert!(span["ts"].is_number() && span["dur"].is_number(), "{span}");
+        assert_eq!(span["pid"], 1);
+        assert!(span["tid"].is_number(), "{span}");
+    }
+}
+
+#[test]
+fn a_trace_has_a_line_for_each_event() {
+    let trace = windlass(&["graph", "trace", &example("hello")]).fine();
+    assert_eq!(trace.out.lines().count(), 16);
+    assert!(
+        trace.out.contains("causation=input_to_identity#1"),
+        "{}",
+        trace.out
+    );
+}
+
+#[test]
+fn a_trace_goes_to_a_file() {
+    let name = format!("windlass-cli-trace-{}.json", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file = path.to_str().expect("a readable path");
+    let arguments = [
+        "graph",
+        "trace",
+        &example("hello"),
+        "--format",
+        "json",
+        "-o",
+        file,
+    ];
+    let ended = windlass(&arguments).fine();
+    assert_eq!(ended.out, "");
+    let text = std::fs::read_to_string(&path).expect("the file is there");
+    std::fs::remove_file(&path).expect("the file can be removed");
+    let trace: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(trace["event_count"], 16);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_stops_a_run_and_shows_what_came_of_it() {
+    use std::process::{Command, Stdio};
+
+    for signal in ["-INT", "-TERM"] {
+        let file = example("hello");
+        let child = command(&["graph", "run", &file, "--duration-ms", "600000"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        wait_until_it_listens(child.id());
+        let sent = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill runs").success());
+        let ended = Ended::from(child.wait_with_output().expect("it ends")).fine();
+        assert_eq!(ended.line("stop_reason"), "stop_requested");
+        assert_eq!(ended.line("ok"), "true");
+    }
+}
+
+/// The kernel knows for which signals a process has handlers.
+#[cfg(target_os = "linux")]
+fn wait_until_it_listens(process: u32) {
+    const BOTH: u64 = 1 << (2 - 1) | 1 << (15 - 1);
+    let began = windlass::time::Instant::now();
+    while began.elapsed().as_secs() < 20 {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+        let status = status.expect("the process is there");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        if caught.expect("a mask") & BOTH == BOTH {
+            return;
+        }
+    }
+    panic!("it does not listen to signals");
+}
