@@ -355,11 +355,12 @@ impl LimitArgs {
 
 impl RunBounds {
     pub(crate) fn options(&self) -> RunOptions {
-        let mut options = RunOptions::default();
-        options.steps = (self.steps > 0).then_some(self.steps);
-        options.duration = (self.duration_ms > 0).then(|| Duration::from_millis(self.duration_ms));
-        options.until_idle = self.until_idle;
-        options
+        RunOptions {
+            steps: (self.steps > 0).then_some(self.steps),
+            duration: (self.duration_ms > 0).then(|| Duration::from_millis(self.duration_ms)),
+            until_idle: self.until_idle,
+            ..RunOptions::default()
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where output goes, and with which colours.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use serde_json::Value;
@@ -44,6 +44,28 @@ impl Terminal {
             return self.print(text);
         };
         fs::write(file, text).map_err(|source| Error::Write {
+            file: file.display().to_string(),
+            source,
+        })
+    }
+
+    /// As `print_to`, for what is too large to be a text first.
+    pub(crate) fn write_to(
+        &self,
+        file: Option<&Path>,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let Some(file) = file else {
+            let mut out = BufWriter::new(io::stdout().lock());
+            return write(&mut out)
+                .and_then(|()| out.flush())
+                .map_err(Error::Print);
+        };
+        let written = fs::File::create(file).and_then(|created| {
+            let mut out = BufWriter::new(created);
+            write(&mut out).and_then(|()| out.flush())
+        });
+        written.map_err(|source| Error::Write {
             file: file.display().to_string(),
             source,
         })

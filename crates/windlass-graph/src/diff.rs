@@ -21,7 +21,7 @@ pub struct PlanDiff {
     pub added_edges: Vec<String>,
     /// Edges of the first plan only.
     pub removed_edges: Vec<String>,
-    /// Components and edges of both that are not the same.
+    /// Components and edges of both that are not the same; lanes, loops and configuration that are not in both.
     pub changed: Vec<String>,
     /// Both orders.
     pub region_orders: [Vec<String>; 2],
@@ -54,6 +54,35 @@ impl PlanDiff {
             if other.is_some_and(|other| other != edge) {
                 changed.push(format!("edge {}", edge.id));
             }
+        }
+        for lane in &one.graph.lanes {
+            let other = two.graph.lane(&lane.id);
+            if other.is_none_or(|(_, other)| other != lane) {
+                changed.push(format!("lane {}", lane.id));
+            }
+        }
+        for lane in &two.graph.lanes {
+            if one.graph.lane(&lane.id).is_none() {
+                changed.push(format!("lane {}", lane.id));
+            }
+        }
+        for composite in &one.graph.loops {
+            let other = two
+                .graph
+                .loops
+                .iter()
+                .find(|other| other.id == composite.id);
+            if other.is_none_or(|other| other != composite) {
+                changed.push(format!("loop {}", composite.id));
+            }
+        }
+        for composite in &two.graph.loops {
+            if !one.graph.loops.iter().any(|other| other.id == composite.id) {
+                changed.push(format!("loop {}", composite.id));
+            }
+        }
+        if one.graph.config != two.graph.config {
+            changed.push("graph.config".to_owned());
         }
         PlanDiff {
             same_region_order: orders[0] == orders[1],

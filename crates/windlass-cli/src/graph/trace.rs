@@ -1,13 +1,14 @@
 //! `windlass graph trace`.
 
 use std::fmt::Write;
+use std::io;
 
 use windlass::graph::run::{Trace, TraceEvent};
 
 use super::execution::{Execution, tell_errors};
 use crate::args::{self, TraceFormat};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &args::Trace, terminal: &Terminal) -> Outcome {
     let format = args.format.into();
@@ -24,28 +25,24 @@ pub(crate) fn run(args: &args::Trace, terminal: &Terminal) -> Outcome {
             trace.dropped
         ));
     }
-    let text = match args.format {
-        TraceFormat::Text => to_text(trace),
-        TraceFormat::Json => pretty(&trace.to_json()),
-        // For programs only, and often large.
-        TraceFormat::Chrome => format!("{}\n", trace.to_chrome()),
-    };
-    terminal.print_to(args.output.as_deref(), &text)?;
+    terminal.write_to(args.output.as_deref(), |out| match args.format {
+        TraceFormat::Text => write_text(trace, out),
+        TraceFormat::Json => trace.write_json(out),
+        TraceFormat::Chrome => trace.write_chrome(out),
+    })?;
     Ok(Verdict::fine_if(result.is_ok()))
 }
 
-fn to_text(trace: &Trace) -> String {
+fn write_text(trace: &Trace, out: &mut dyn io::Write) -> io::Result<()> {
     let names = trace.events.iter().map(|event| event.name.name().len());
     let width = names.max().unwrap_or(0);
-    let mut text = String::new();
     for event in &trace.events {
         let micros = event.start_offset_ns as f64 / 1e3;
         let name = event.name.name();
         let line = format!("{micros:>12.3} us  {name:<width$}  {}", details(event));
-        text.push_str(line.trim_end());
-        text.push('\n');
+        writeln!(out, "{}", line.trim_end())?;
     }
-    text
+    Ok(())
 }
 
 /// The ids of an event: only those it has.

@@ -109,6 +109,24 @@ fn advisory_fields(lane: &Lane, cpus: usize, found: &mut Vec<Diagnostic>) {
             ignored("isolation_intent", message, "use `exclusive`, or remove it");
         }
     }
+    not_acted_on(lane, found);
+}
+
+/// Fields that mean something, and that runs do not act on yet; unless something else has been said about them.
+fn not_acted_on(lane: &Lane, found: &mut Vec<Diagnostic>) {
+    for field in lane.advisory_fields() {
+        let path = format!("lanes.{}.{field}", lane.id);
+        if found.iter().any(|there| there.graph_path == path) {
+            continue;
+        }
+        let message = match field {
+            "wall_clock_enabled" => "ticks are simulated, the clock is not followed yet".to_owned(),
+            "isolation_intent" => "CPUs are not kept for a lane yet".to_owned(),
+            _ => format!("a lane of type {} has no threads of its own", lane.kind),
+        };
+        let finding = Diagnostic::new(Code::AdvisoryLaneFieldIgnored, path, message);
+        found.push(finding.fix("leave it: it does no harm"));
+    }
 }
 
 fn real_time_policy(written: &str) -> Option<&'static str> {

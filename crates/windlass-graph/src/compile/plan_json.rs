@@ -139,7 +139,7 @@ fn lane_json(lane: &Lane) -> Value {
         "id": lane.id,
         "type": lane.kind.name(),
         "implemented": implemented,
-        "advisory_fields": advisory_fields(lane),
+        "advisory_fields": lane.advisory_fields(),
         "future_extensions": ["isolated_thread", "manual_step"],
         "unsupported_claims": ["hard_real_time_guarantee", "hard_timeout_preemption"],
         "max_threads": lane.max_threads,
@@ -150,28 +150,4 @@ fn lane_json(lane: &Lane) -> Value {
         json["overrun_policy"] = json!(lane.overrun_policy.name());
     }
     json
-}
-
-/// The fields that this file sets and this runtime does not act on for this type of lane.
-fn advisory_fields(lane: &Lane) -> Vec<&'static str> {
-    let threads = lane.kind == LaneKind::ThreadPool;
-    let no_class = |name: &String| crate::model::Priority::named(name).is_none();
-    [
-        ("wall_clock_enabled", lane.wall_clock_enabled),
-        (
-            "priority",
-            lane.priority
-                .as_ref()
-                .is_some_and(|p| !threads || no_class(p)),
-        ),
-        ("thread_name", !threads && lane.thread_name.is_some()),
-        ("cpu_affinity", !threads && !lane.cpu_affinity.is_empty()),
-        ("nice_priority", !threads && lane.nice_priority != 0),
-        ("rt_policy", !threads && lane.rt_policy.is_some()),
-        ("rt_priority", !threads && lane.rt_priority != 0),
-        ("isolation_intent", lane.isolation_intent.is_some()),
-    ]
-    .into_iter()
-    .filter_map(|(name, ignored)| ignored.then_some(name))
-    .collect()
 }

@@ -81,7 +81,9 @@ pub struct Received {
     pub(crate) epoch: u64,
     pub(crate) transaction: u64,
     pub(crate) event_time: EventTime,
-    /// When it became visible, on the clock of the reader's lane.
+    /// When it was published, on the clock of the reader's lane.
+    pub(crate) published: u64,
+    /// When it became visible, on the same clock.
     pub(crate) arrived: u64,
 }
 
@@ -170,6 +172,8 @@ pub(crate) struct Staged {
     pub(crate) cause: Option<PackedId>,
     pub(crate) transaction: u64,
     pub(crate) event_time: EventTime,
+    /// When it was deferred, on the clock of the reader's lane.
+    pub(crate) published: u64,
     /// On the real clock; 0 if nobody asks.
     pub(crate) at: u64,
 }
@@ -352,6 +356,7 @@ impl<'a> Invocation<'a> {
             cause: origin.map(|origin| origin.id),
             transaction: self.call.transaction,
             event_time,
+            published: 0,
             at,
         };
         if let Some((&last, others)) = edges.split_last() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Priority;
 use super::named::named;
 
 /// One of `lanes`.
@@ -132,5 +133,30 @@ impl Lane {
     /// How many invocations run at once on a `thread_pool`.
     pub fn width(&self) -> usize {
         self.max_threads.max(1)
+    }
+
+    /// The fields that are set and that this runtime does not act on yet, for this type of lane: ticks on the real
+    /// clock, the threads' attributes of lanes that have no threads, and isolation.
+    pub fn advisory_fields(&self) -> Vec<&'static str> {
+        let threads = self.kind == LaneKind::ThreadPool;
+        let no_class = |name: &String| Priority::named(name).is_none();
+        [
+            ("wall_clock_enabled", self.wall_clock_enabled),
+            (
+                "priority",
+                self.priority
+                    .as_ref()
+                    .is_some_and(|priority| !threads || no_class(priority)),
+            ),
+            ("thread_name", !threads && self.thread_name.is_some()),
+            ("cpu_affinity", !threads && !self.cpu_affinity.is_empty()),
+            ("nice_priority", !threads && self.nice_priority != 0),
+            ("rt_policy", !threads && self.rt_policy.is_some()),
+            ("rt_priority", !threads && self.rt_priority != 0),
+            ("isolation_intent", self.isolation_intent.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, ignored)| ignored.then_some(name))
+        .collect()
     }
 }

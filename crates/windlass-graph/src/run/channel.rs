@@ -168,6 +168,7 @@ impl Channel {
             epoch,
             transaction: staged.transaction,
             event_time: staged.event_time,
+            published: staged.published,
             arrived: now,
         };
         if self.mode.is_latest_style() && self.last_seq > 1 {
@@ -274,7 +275,7 @@ impl Channel {
             self.read = message.seq;
             self.counts.delivery += 1;
             self.counts.payload_copy += u64::from(self.copies);
-            self.counts.message_age = now.saturating_sub(message.arrived);
+            self.counts.message_age = now.saturating_sub(message.published);
             return Some(message);
         }
         self.take_with_care(now, health)
@@ -284,7 +285,7 @@ impl Channel {
     fn take_with_care(&mut self, now: u64, health: &mut Health) -> Option<Received> {
         while self.unread() > 0 {
             let mut message = self.next_unread()?;
-            let age = now.saturating_sub(message.arrived);
+            let age = now.saturating_sub(message.published);
             if self.lifespan > 0 && age > self.lifespan {
                 self.counts.stale_drop += 1;
                 self.counts.drop += 1;

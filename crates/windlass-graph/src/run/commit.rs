@@ -42,7 +42,7 @@ impl Machine {
         }
         match self.channels[edge].refuses() {
             None => {
-                self.deliver(edge, item);
+                self.deliver(edge, self.published_now(edge, item));
                 Ok(())
             }
             Some(refusal) => self.refuse(edge, refusal, false, 1),
@@ -110,8 +110,10 @@ impl Machine {
             let edge = item.edge as usize;
             if self.is_held(edge) {
                 self.hold_back(item);
-            } else if when == When::Deferred || self.is_immediate(edge) {
+            } else if when == When::Deferred {
                 self.deliver(edge, item);
+            } else if self.is_immediate(edge) {
+                self.deliver(edge, self.published_now(edge, item));
             } else {
                 self.defer(edge, item)?;
             }
@@ -188,8 +190,16 @@ impl Machine {
         }
     }
 
+    /// Says when an item was published: its age counts from now, on the clock of whoever reads it.
+    #[inline]
+    fn published_now(&self, edge: usize, mut item: Staged) -> Staged {
+        item.published = self.lanes[self.facts.edges[edge].reader_lane].now;
+        item
+    }
+
     /// Keeps an item for the next epoch.
     fn defer(&mut self, edge: usize, item: Staged) -> Result<(), Halt> {
+        let item = self.published_now(edge, item);
         match self.facts.edges[edge].kind {
             EdgeKind::Async => return self.admit(edge, item),
             EdgeKind::State => {

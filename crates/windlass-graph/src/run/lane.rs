@@ -9,7 +9,7 @@ use std::thread::ThreadId;
 use windlass_core::sync::Mutex;
 use windlass_core::task::Class;
 use windlass_runtime::Handle;
-use windlass_runtime::dispatch::{Dispatcher, DispatcherError, Scheduling};
+use windlass_runtime::dispatch::{Attributes, Dispatcher, DispatcherError, Scheduling};
 
 use super::counts::LaneCounts;
 use super::facts::nanos;
@@ -177,8 +177,17 @@ impl Pool {
     /// What the system gave to its threads, in words.
     pub(crate) fn grants(&self) -> Vec<String> {
         let attributes = self.dispatcher.snapshot().attributes;
-        attributes.iter().map(|got| format!("{got:?}")).collect()
+        attributes.iter().filter_map(grant).collect()
     }
+}
+
+/// What a thread has that not all have.
+fn grant(got: &Attributes) -> Option<String> {
+    let affinity = got.affinity.as_ref().map(|cpus| format!("cpus {cpus:?}"));
+    let nice = got.nice.map(|nice| format!("nice {nice}"));
+    let policy = got.scheduling.map(|policy| format!("{policy:?}"));
+    let parts: Vec<String> = affinity.into_iter().chain(nice).chain(policy).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn scheduling(lane: &Lane) -> Option<Scheduling> {

@@ -1,6 +1,9 @@
 //! The trace of a run: what happened, in order. Events are small while the run goes on; names are filled in when
 //! somebody looks.
 
+use std::collections::HashMap;
+use std::io;
+
 use serde_json::{Map, Value, json};
 
 use crate::compile::Plan;
@@ -265,58 +268,73 @@ impl Trace {
         }
     }
 
-    /// As JSON, with every field.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "trace_schema_version": "1",
-            "event_count": self.events.len() as u64 + self.dropped,
-            "dropped": self.dropped,
-            "events": self.events.iter().map(TraceEvent::to_json).collect::<Vec<_>>(),
-        })
+    /// Writes it as JSON, with every field of every event; one at a time, so that it takes no more memory.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let count = self.events.len() as u64 + self.dropped;
+        write!(
+            out,
+            "{{\"dropped\":{},\"event_count\":{count},\"events\":[",
+            self.dropped
+        )?;
+        for (nth, event) in self.events.iter().enumerate() {
+            separate(out, nth)?;
+            serde_json::to_writer(&mut *out, &event.to_json())?;
+        }
+        writeln!(out, "\n],\"trace_schema_version\":\"1\"}}")
     }
 
-    /// In the format of Chrome's tracing, which Perfetto opens.
-    pub fn to_chrome(&self) -> Value {
-        let mut threads: Vec<String> = Vec::new();
-        let mut events = Vec::with_capacity(self.events.len());
-        for event in &self.events {
-            let place = [&event.channel_id, &event.component_id, &event.lane]
-                .into_iter()
-                .find(|id| !id.is_empty());
-            let thread = match place {
-                Some(id) => format!("{}: {id}", event.phase),
-                None => event.phase.to_owned(),
-            };
-            let tid = threads.iter().position(|known| *known == thread);
-            let tid = tid.unwrap_or_else(|| {
-                threads.push(thread);
-                threads.len() - 1
-            });
-            events.push(json!({
+    /// Writes it in the format of Chrome's tracing, which Perfetto opens.
+    pub fn write_chrome(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        let mut threads: HashMap<String, usize> = HashMap::new();
+        for (nth, event) in self.events.iter().enumerate() {
+            let known = threads.len();
+            let tid = *threads.entry(event.thread()).or_insert(known + 1);
+            separate(out, nth)?;
+            let event = json!({
                 "name": event.name.name(),
                 "cat": event.phase,
                 "ph": "X",
                 "ts": event.start_offset_ns as f64 / 1e3,
                 "dur": event.duration_ns as f64 / 1e3,
                 "pid": 1,
-                "tid": tid + 1,
+                "tid": tid,
                 "args": event.to_json(),
-            }));
+            });
+            serde_json::to_writer(&mut *out, &event)?;
         }
-        for (tid, name) in threads.iter().enumerate() {
-            events.push(json!({
+        let mut names: Vec<(usize, String)> = threads.into_iter().map(|(n, t)| (t, n)).collect();
+        names.sort();
+        for (tid, name) in names {
+            separate(out, self.events.len())?;
+            let name = json!({
                 "name": "thread_name",
                 "ph": "M",
                 "pid": 1,
-                "tid": tid + 1,
+                "tid": tid,
                 "args": { "name": name },
-            }));
+            });
+            serde_json::to_writer(&mut *out, &name)?;
         }
-        json!({ "displayTimeUnit": "ns", "traceEvents": events })
+        writeln!(out, "\n]}}")
     }
 }
 
+/// Begins the line of the next event.
+fn separate(out: &mut dyn io::Write, nth: usize) -> io::Result<()> {
+    out.write_all(if nth == 0 { b"\n" } else { b",\n" })
+}
+
 impl TraceEvent {
+    /// The line of Chrome's picture that it is drawn on.
+    fn thread(&self) -> String {
+        let place = [&self.channel_id, &self.component_id, &self.lane];
+        match place.into_iter().find(|id| !id.is_empty()) {
+            Some(id) => format!("{}: {id}", self.phase),
+            None => self.phase.to_owned(),
+        }
+    }
+
     /// As JSON, with every field.
     pub fn to_json(&self) -> Value {
         json!({

@@ -222,6 +222,27 @@ edges:
 }
 
 #[test]
+fn age_counts_from_the_publish_on_the_clock_of_the_reader() {
+    let stage = Stage::new(
+        "
+lanes: {main: {type: fixed_rate, period_ms: 10}}
+components:
+  - {id: a, type: test.Source, config: {epochs: [[1]]}, execution: {lane: main}}
+  - {id: b, type: test.Sink, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+edges:
+  - {id: e, from: a.out, to: b.in, kind: delay, policy: {deadline_ms: 5}}
+",
+    );
+    let result = stage.steps(2);
+    assert_eq!(
+        stage.log.take(),
+        ["b: in=1!"],
+        "a period passes before it is seen"
+    );
+    assert_eq!(count(&result, "channel.message_age_ms", "e"), 10);
+}
+
+#[test]
 fn a_queue_that_is_nearly_full_is_noticed() {
     let policy = "mode: queue, capacity: 10, overflow: reject";
     let few = pair("[[1, 2, 3, 4, 5, 6, 7]]", "immediate", policy, ANY).steps(1);
