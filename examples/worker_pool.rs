@@ -69,7 +69,10 @@ async fn main() -> windlass::Result<()> {
     println!("the workers did {done:?} of them");
     println!("the producer was held back for {held_back:?}, at most {longest:?} at a time");
     println!("the fullest mailbox held {fullest} of {BOUND}");
-    assert_eq!(sum, (1..=JOBS as i64).map(|number| number * number).sum());
+    assert_eq!(
+        sum,
+        (1..=JOBS as i64).map(|number| number * number).sum::<i64>()
+    );
     assert_eq!(done.iter().sum::<i64>(), JOBS as i64);
     assert!(fullest <= BOUND, "a mailbox held more than its bound");
     // When the last job was sent, each worker had at most one in hand and a full mailbox. All

@@ -64,6 +64,15 @@ impl Machine {
                 beside
             };
         }
+        let mut loops: Vec<LoopState> = plan
+            .graph
+            .loops
+            .iter()
+            .map(|_| Default::default())
+            .collect();
+        if let Some(composite) = plan.regions[region].composite_loop {
+            loops[composite] = std::mem::take(&mut self.loops[composite]);
+        }
         let launched = self.counts.loops.iter().map(|l| l.runs).sum::<u64>() + 1;
         Machine {
             facts: self.facts.clone(),
@@ -72,12 +81,7 @@ impl Machine {
             channels,
             triggers,
             lanes: self.lanes.iter().map(|lane| lane.beside()).collect(),
-            loops: plan
-                .graph
-                .loops
-                .iter()
-                .map(|_| LoopState::default())
-                .collect(),
+            loops,
             deferred: Vec::new(),
             store_writes: Vec::new(),
             hold: None,

@@ -69,6 +69,8 @@ pub(crate) enum Refusal {
     FailFast,
 }
 
+/// What a channel has room for before it grows: thousands of edges may each allow for thousands of messages.
+const FIRST_ROOM: usize = 8;
 /// From this share of its capacity on, in tenths, a queue is nearly full.
 const HIGH_WATERMARK_TENTHS: usize = 8;
 /// Smaller queues are full all the time.
@@ -92,7 +94,7 @@ impl Channel {
             deadline: policy.deadline.as_nanos() as u64,
             copies: policy.copy_policy == CopyPolicy::Copy,
             events: policy.emit_health_events,
-            kept: VecDeque::with_capacity(capacity.min(1024)),
+            kept: VecDeque::with_capacity(capacity.min(FIRST_ROOM)),
             ..Channel::default()
         }
     }
@@ -227,7 +229,8 @@ impl Channel {
         self.raise(health, HealthKind::ChannelOverflow);
     }
 
-    fn raise(&mut self, health: &mut Health, kind: HealthKind) {
+    /// Tells of something at this edge, unless it is to be quiet.
+    pub(crate) fn raise(&mut self, health: &mut Health, kind: HealthKind) {
         if self.events {
             self.counts.health_event += 1;
             health.raise(kind, Place::Channel(self.edge));

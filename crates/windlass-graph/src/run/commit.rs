@@ -6,6 +6,7 @@
 use windlass_core::sync::clock;
 
 use super::channel::Refusal;
+use super::health::HealthKind;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::trace::{Recorded, TraceName};
@@ -225,7 +226,6 @@ impl Machine {
             if overflow == Overflow::FailFast {
                 return self.refuse(edge, Refusal::FailFast, false, 1);
             }
-            self.channels[edge].count_refusal(&mut self.health);
             return Ok(());
         }
         if full {
@@ -254,6 +254,7 @@ impl Machine {
     /// Counts what `publish` was told no for.
     pub(crate) fn count_refused_async(&mut self, edge: usize) {
         self.counts.asynchronous[edge].rejected += 1;
+        self.channels[edge].raise(&mut self.health, HealthKind::TaskReject);
         let item = Staged::default();
         self.trace_admission(edge, &item, false);
     }

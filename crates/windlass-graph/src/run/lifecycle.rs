@@ -36,9 +36,12 @@ impl Machine {
             )?;
             self.members[component].active = true;
             self.counts.run.activated += 1;
-            if let Some(member) = &mut self.members[component].component {
-                self.members[component].reentrant = member.reentrant();
-            }
+            let reentrant = self.ask(component, |member| Ok(member.reentrant()));
+            let reentrant = reentrant.map_err(|message| {
+                let code = ErrorCode::ComponentActivate;
+                self.halt("activate", code, Some(component), message)
+            })?;
+            self.members[component].reentrant = reentrant;
         }
         if let Some(snapshot) = &options.restore {
             self.restore(snapshot)?;
@@ -106,6 +109,9 @@ impl Machine {
             if self.members[component].active {
                 self.deactivate(component);
             }
+            // Its destructor is user code.
+            let member = std::mem::take(&mut self.members[component]);
+            windlass_core::task::contain(|| drop(member));
         }
     }
 

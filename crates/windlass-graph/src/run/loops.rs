@@ -86,7 +86,7 @@ impl Machine {
     pub(crate) fn loop_wake(&self, composite: usize) -> Option<u64> {
         let interval = nanos(self.plan.graph.loops[composite].policy.min_interval);
         let last = self.loops[composite].last_run?;
-        (interval > 0).then(|| last + interval)
+        (interval > 0).then(|| last.saturating_add(interval))
     }
 
     fn loop_now(&self, composite: usize) -> u64 {

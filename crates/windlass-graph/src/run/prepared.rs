@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,13 +15,14 @@ use windlass_runtime::task::yield_now;
 use super::control::{Control, Inbox};
 use super::facts::nanos;
 use super::graphs::{Entered, Graphs};
+use super::invoke::outcome;
 use super::lane::LaneState;
 use super::machine::{Halt, Machine, Member};
 use super::options::RunOptions;
 use super::result::{ErrorCode, LaneGrant, RunResult, StopReason};
 use super::trace::Trace;
 use crate::compile::{CompileError, Plan, compile};
-use crate::component::Registry;
+use crate::component::{Failure, Registry};
 use crate::model::Graph;
 
 /// A compiled graph with the types of its components. Each run makes components of its own.
@@ -105,11 +107,22 @@ impl Prepared {
         let graph = &self.plan.graph;
         let mut members = Vec::with_capacity(graph.components.len());
         let mut missing = Vec::new();
+        let mut incomplete = false;
         for (place, component) in graph.components.iter().enumerate() {
-            let made = self.registry.make(&component.type_name);
-            if made.is_none() {
-                missing.push(place);
-            }
+            let name = &component.type_name;
+            let made = outcome(catch_unwind(AssertUnwindSafe(|| {
+                self.registry.make(name).ok_or_else(|| {
+                    let missing = "there is no component type";
+                    Failure::new(format!("{missing} {name}: register it, or run with stubs"))
+                })
+            })));
+            let made = match made {
+                Ok(made) => Some(made),
+                Err(message) => {
+                    missing.push((place, message));
+                    None
+                }
+            };
             members.push(Member {
                 component: made,
                 ..Member::default()
@@ -127,13 +140,11 @@ impl Prepared {
             let message = format!("lane {} has no threads: {error}", graph.lanes[*lane].id);
             machine.halt("start", ErrorCode::Runtime, None, message);
         }
-        for &component in &missing {
-            let name = &graph.components[component].type_name;
-            let message =
-                format!("there is no component type {name}: register it, or run with stubs");
+        for (component, message) in missing.drain(..) {
             machine.halt("construct", ErrorCode::Validation, Some(component), message);
+            incomplete = true;
         }
-        if failed.is_some() || !missing.is_empty() {
+        if failed.is_some() || incomplete {
             return Err(Box::new(report(machine, StopReason::Error, None)));
         }
         Ok(machine)

@@ -169,6 +169,11 @@ fn async_edges_take_so_many_and_say_so() {
             + count(&result, "async.dropped_count", "e")
             + count(&result, "async.overwrite_count", "e");
         assert_eq!(lost, 1, "{overflow}");
+        let told = match overflow {
+            "reject" => HealthKind::TaskReject,
+            _ => HealthKind::ChannelOverflow,
+        };
+        assert_eq!(health(&result, told), 1, "{overflow}");
         assert_eq!(count(&result, "async.in_flight_count", "e"), 0);
     }
 }

@@ -178,3 +178,67 @@ fn failure_is_made_of_any_error() {
     assert!(failure.source().is_some());
     assert!(failure.message().contains("No such file"));
 }
+
+#[test]
+fn user_code_that_panics_anywhere_ends_the_run_and_not_the_program() {
+    use std::sync::Arc;
+    use windlass_graph::component::{Component, Invocation, Reentrant, Setup};
+
+    struct Panics(&'static str);
+    impl Panics {
+        fn at(&self, place: &str) {
+            assert_ne!(self.0, place, "on purpose");
+        }
+    }
+    impl Component for Panics {
+        fn configure(&mut self, _: &mut Setup<'_>) -> Result<(), Failure> {
+            self.at("configure");
+            Ok(())
+        }
+        fn activate(&mut self) -> Result<(), Failure> {
+            self.at("activate");
+            Ok(())
+        }
+        fn execute(&mut self, _: &mut Invocation<'_>) -> Result<(), Failure> {
+            self.at("execute");
+            Ok(())
+        }
+        fn deactivate(&mut self) -> Result<(), Failure> {
+            self.at("deactivate");
+            Ok(())
+        }
+        fn reentrant(&mut self) -> Option<Arc<dyn Reentrant>> {
+            self.at("reentrant");
+            None
+        }
+    }
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                self.at("drop");
+            }
+        }
+    }
+    for place in [
+        "make",
+        "configure",
+        "activate",
+        "reentrant",
+        "execute",
+        "deactivate",
+        "drop",
+    ] {
+        let mut stage = graph("test.Panics", "fail_fast");
+        let open = Descriptor::new().open_ports();
+        stage.registry.register_with("test.Panics", open, move || {
+            assert_ne!(place, "make", "on purpose");
+            Box::new(Panics(place))
+        });
+        let result = stage.run(RunOptions::steps(1));
+        let ends = !matches!(place, "deactivate" | "drop");
+        assert_eq!(result.stop_reason == StopReason::Error, ends, "{place}");
+        if place != "drop" {
+            assert!(result.errors[0].message.contains("on purpose"), "{place}");
+        }
+    }
+}

@@ -217,3 +217,18 @@ fn a_simulated_run_is_the_same_every_time() {
     assert_eq!(hash(4), hash(4));
     assert_eq!(hash(4).0, hash(5).0);
 }
+
+#[test]
+fn periods_of_centuries_do_not_overflow_the_clock() {
+    let stage = Stage::new(
+        "
+lanes: {main: {type: event_loop}, rate: {type: fixed_rate, period_ms: 1000000000000}}
+components:
+  - {id: t, type: test.Sink, event_sources: [{type: timer, period_ms: 1000000000000}], execution: {lane: main}}
+  - {id: r, type: test.Sink, event_sources: [{type: timer, period_ms: 1000000000000}], execution: {lane: rate}}
+edges: []
+",
+    );
+    let result = stage.steps(100);
+    assert!(count(&result, "component.execution_count", "t") >= 18);
+}
