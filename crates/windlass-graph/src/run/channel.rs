@@ -255,6 +255,11 @@ impl Channel {
         }
     }
 
+    /// How many messages wait here, visible or not yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.unread() + usize::from(self.upcoming.is_some())
+    }
+
     #[inline]
     fn unread(&self) -> usize {
         if self.forgets_at_once() {

@@ -183,6 +183,7 @@ impl Machine {
                 "runtime.trigger.pending_drop_count": counts.pending_drop,
                 "runtime.trigger.condition_suppressed_count": counts.condition_suppressed,
                 "runtime.trigger.rate_limit_suppressed_count": counts.rate_limit_suppressed,
+                "runtime.trigger.waiting": self.triggers[place].waiting(),
             );
         }
     }
@@ -202,6 +203,7 @@ impl Machine {
                 "runtime.channel.health_event_count": counts.health_event,
                 "runtime.channel.payload_copy_count": counts.payload_copy,
                 "runtime.channel.max_depth": counts.max_depth,
+                "runtime.channel.waiting": self.channels[place].waiting(),
                 "runtime.channel.message_age_ms": counts.message_age as f64 / NS_PER_MS,
             );
             if edge.kind == crate::model::EdgeKind::Async {

@@ -205,6 +205,12 @@ impl Trigger {
         Some(window.max(gate))
     }
 
+    /// How many messages wait here.
+    pub(crate) fn waiting(&self) -> usize {
+        let by_port: usize = self.ports.iter().map(|port| port.waiting.len()).sum();
+        by_port + self.line.len()
+    }
+
     fn oldest_arrival(&self) -> Option<u64> {
         let fronts = self.ports.iter().filter_map(|port| port.waiting.front());
         fronts.chain(self.line.front()).map(|m| m.arrived).min()

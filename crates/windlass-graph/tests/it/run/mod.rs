@@ -1,6 +1,7 @@
 //! What happens when a graph runs.
 
 mod channels;
+mod conservation;
 mod failures;
 mod life;
 mod loops;
