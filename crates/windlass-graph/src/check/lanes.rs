@@ -120,7 +120,6 @@ fn not_acted_on(lane: &Lane, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let message = match field {
-            "wall_clock_enabled" => "ticks are simulated, the clock is not followed yet".to_owned(),
             "isolation_intent" => "CPUs are not kept for a lane yet".to_owned(),
             _ => format!("a lane of type {} has no threads of its own", lane.kind),
         };

@@ -110,7 +110,11 @@ const EVENT_LOOP: &[&str] = &[
 ];
 const FIXED_RATE: &[&str] = &[
     "bounded_simulated_ticks",
+    "opt_in_wall_clock_cadence",
     "overrun_metrics",
+    "jitter_metrics",
+    "max_lateness_metrics",
+    "overrun_policy",
     "runtime_priority_ordering",
     "cooperative_cancellation",
     "timeout_budget_observation",

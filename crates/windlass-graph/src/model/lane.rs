@@ -135,13 +135,16 @@ impl Lane {
         self.max_threads.max(1)
     }
 
-    /// The fields that are set and that this runtime does not act on yet, for this type of lane: ticks on the real
-    /// clock, the threads' attributes of lanes that have no threads, and isolation.
+    /// The fields that are set and that this runtime does not act on yet, for this type of lane: the threads'
+    /// attributes of lanes that have no threads, and isolation.
     pub fn advisory_fields(&self) -> Vec<&'static str> {
         let threads = self.kind == LaneKind::ThreadPool;
         let no_class = |name: &String| Priority::named(name).is_none();
         [
-            ("wall_clock_enabled", self.wall_clock_enabled),
+            (
+                "wall_clock_enabled",
+                self.wall_clock_enabled && self.kind != LaneKind::FixedRate,
+            ),
             (
                 "priority",
                 self.priority

@@ -100,6 +100,8 @@ impl Machine {
             transaction: (launched << 40) | self.transaction,
             errors: Vec::new(),
             began: self.began,
+            on_clock: self.on_clock,
+            clock_zero: self.clock_zero,
             clock: windlass_core::sync::clock::now(),
             ready: None,
             outbox: None,

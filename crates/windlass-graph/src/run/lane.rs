@@ -1,7 +1,8 @@
 //! Lanes in a run: their clocks, their threads, and what they count.
 //!
-//! Time is simulated: each epoch is a tick of every lane, on the lane's own clock. The clock of a lane with a
-//! rate goes on by its period; that of any other goes to the nearest timer or window of its components.
+//! Time is simulated unless a lane follows the real clock (`cadence.rs`): each epoch is a tick of every lane, on the
+//! lane's own clock. The clock of a lane with a rate goes on by its period; that of any other goes to the nearest
+//! timer or window of its components.
 
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -11,6 +12,7 @@ use windlass_core::task::Class;
 use windlass_runtime::Handle;
 use windlass_runtime::dispatch::{Attributes, Dispatcher, DispatcherError, Scheduling};
 
+use super::cadence::Cadence;
 use super::counts::LaneCounts;
 use super::facts::nanos;
 use super::machine::Machine;
@@ -27,6 +29,10 @@ pub(crate) struct LaneState {
     has_ticked: bool,
     kind: LaneKind,
     cadence: u64,
+    /// If it follows the real clock.
+    pub(crate) cadence_on_clock: Option<Cadence>,
+    /// Whether it collects in this epoch.
+    pub(crate) is_due: bool,
     tick_budget: u64,
     /// The components that time can make ready.
     timed: Vec<usize>,
@@ -115,6 +121,8 @@ impl LaneState {
                 LaneKind::FixedRate => nanos(lane.cadence()),
                 _ => 0,
             },
+            cadence_on_clock: Cadence::of(lane),
+            is_due: true,
             tick_budget: budget,
             timed: (0..plan.nodes.len())
                 .filter(of_lane)
@@ -134,6 +142,17 @@ impl LaneState {
     #[inline]
     pub(crate) fn is_inline(&self) -> bool {
         self.pool.is_none()
+    }
+
+    /// Moves its clock on.
+    fn simulate_tick(&mut self, nearest: Option<u64>) {
+        match (self.cadence, nearest) {
+            (0, Some(wake)) => self.now = self.now.max(wake),
+            (0, None) => {}
+            (cadence, _) if self.has_ticked => self.now = self.now.saturating_add(cadence),
+            _ => {}
+        }
+        self.has_ticked = true;
     }
 
     /// A lane of its own for a part of the run that goes on beside it.
@@ -200,21 +219,23 @@ fn scheduling(lane: &Lane) -> Option<Scheduling> {
     }
 }
 
+/// How many ticks that were left out at once are traced one by one; all are counted.
+const SKIPPED_TRACED: u64 = 64;
+
 impl Machine {
-    /// A tick of every lane.
+    /// A tick of every lane that is due.
     pub(crate) fn tick_lanes(&mut self) {
         for place in 0..self.lanes.len() {
-            let nearest = self.nearest_wake(place);
+            if !self.lanes[place].is_due {
+                continue;
+            }
+            if !self.on_clock {
+                let nearest = self.nearest_wake(place);
+                self.lanes[place].simulate_tick(nearest);
+            }
             let lane = &mut self.lanes[place];
             lane.counts.ticks += 1;
             lane.tick_used = 0;
-            match (lane.cadence, nearest) {
-                (0, Some(wake)) => lane.now = lane.now.max(wake),
-                (0, None) => {}
-                (cadence, _) if lane.has_ticked => lane.now = lane.now.saturating_add(cadence),
-                _ => {}
-            }
-            lane.has_ticked = true;
             if lane.kind == LaneKind::FixedRate && self.trace.on {
                 let at = windlass_core::sync::clock::now();
                 self.note_tick(place, TraceName::FixedRateTickBegin, at, 0);
@@ -223,14 +244,17 @@ impl Machine {
     }
 
     /// When time makes something of this lane ready, if nothing is.
-    fn nearest_wake(&self, place: usize) -> Option<u64> {
+    pub(crate) fn nearest_wake(&self, place: usize) -> Option<u64> {
         let lane = &self.lanes[place];
         if lane.cadence > 0 {
             return None;
         }
         let triggers = lane.timed.iter().filter(|&&c| self.members[c].active);
         let triggers = triggers.filter_map(|&c| self.triggers[c].next_wake());
-        let loops = lane.paced_loops.iter();
+        let loops = lane
+            .paced_loops
+            .iter()
+            .filter(|&&l| self.loop_has_inputs(l));
         let loops = loops.filter_map(|&composite| self.loop_wake(composite));
         triggers.chain(loops).min()
     }
@@ -238,18 +262,23 @@ impl Machine {
     /// The end of an epoch for the lanes that have a rate.
     pub(crate) fn end_ticks(&mut self, start: u64, end: u64) {
         for place in 0..self.lanes.len() {
-            let lane = &mut self.lanes[place];
-            if lane.kind != LaneKind::FixedRate {
+            let lane = &self.lanes[place];
+            if lane.kind != LaneKind::FixedRate || !lane.is_due {
                 continue;
             }
             let used = lane.tick_used;
-            let over = lane.tick_budget > 0 && used > lane.tick_budget;
-            lane.counts.overruns += u64::from(over);
+            let over_budget = lane.tick_budget > 0 && used > lane.tick_budget;
+            let ended = self.end_cadence(place);
+            let over = over_budget || ended.as_ref().is_some_and(|ended| ended.late);
+            self.lanes[place].counts.overruns += u64::from(over);
             if self.trace.on {
                 self.note_tick(place, TraceName::FixedRateTick, start, end - start);
                 self.note_tick(place, TraceName::FixedRateTickEnd, end, 0);
                 if over {
                     self.note_tick(place, TraceName::FixedRateOverrun, end, used);
+                }
+                for _ in 0..ended.map_or(0, |ended| ended.skipped.min(SKIPPED_TRACED)) {
+                    self.note_tick(place, TraceName::FixedRateSkippedTick, end, 0);
                 }
             }
         }

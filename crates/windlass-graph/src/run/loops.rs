@@ -89,6 +89,15 @@ impl Machine {
         (interval > 0).then(|| last.saturating_add(interval))
     }
 
+    /// Whether something has come for a loop from outside.
+    pub(crate) fn loop_has_inputs(&self, composite: usize) -> bool {
+        let members = &self.plan.graph.loops[composite].components;
+        let first = members.first().and_then(|id| self.plan.graph.component(id));
+        let region = first.map(|(component, _)| self.plan.region_of[component]);
+        let into = |region| self.edges_into(region).into_iter();
+        region.is_some_and(|region| into(region).any(|edge| self.channels[edge].waiting() > 0))
+    }
+
     fn loop_now(&self, composite: usize) -> u64 {
         let members = &self.plan.graph.loops[composite].components;
         let first = members.first().and_then(|id| self.plan.graph.component(id));

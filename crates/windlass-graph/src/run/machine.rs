@@ -25,7 +25,7 @@ use super::store::Store;
 use super::tap::Tapping;
 use super::trace::{Recorded, TraceName, Tracing};
 use super::trigger::{Ready, Trigger};
-use crate::compile::Plan;
+use crate::compile::{Plan, Region};
 use crate::component::{Component, Env, Outbox, Received, Reentrant, Staged};
 use crate::model::Config;
 use crate::payload::Payload;
@@ -61,6 +61,10 @@ pub(crate) struct Machine {
     pub(crate) transaction: u64,
     pub(crate) errors: Vec<RuntimeError>,
     pub(crate) began: u64,
+    /// Whether time is real.
+    pub(crate) on_clock: bool,
+    /// Where it counts from then.
+    pub(crate) clock_zero: u64,
     /// The last reading of the real clock: the end of one invocation is the start of the next.
     pub(crate) clock: u64,
     /// Not here while they are in use.
@@ -145,6 +149,8 @@ impl Machine {
             transaction: 0,
             errors: Vec::new(),
             began: clock::now(),
+            on_clock: false,
+            clock_zero: 0,
             clock: 0,
             ready: None,
             outbox: None,
@@ -168,6 +174,9 @@ impl Machine {
         let plan = self.plan.clone();
         for &place in &plan.order {
             let region = &plan.regions[place];
+            if self.on_clock && !self.is_due(region) {
+                continue;
+            }
             match region.composite_loop {
                 None => {
                     let component = region.components[0];
@@ -184,6 +193,12 @@ impl Machine {
         self.feed_taps();
         self.trace_health();
         Ok(())
+    }
+
+    /// Whether a lane of one of its members is due.
+    fn is_due(&self, region: &Region) -> bool {
+        let mut lanes = region.components.iter().map(|&c| self.plan.nodes[c].lane);
+        lanes.any(|lane| self.lanes[lane].is_due)
     }
 
     /// Runs whatever a component's trigger makes of what has come; gives how many invocations that were.

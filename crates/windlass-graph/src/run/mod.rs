@@ -2,6 +2,7 @@
 
 mod apart;
 mod begin;
+mod cadence;
 mod channel;
 mod commit;
 mod control;

@@ -204,8 +204,15 @@ async fn drive(machine: &mut Machine, options: &RunOptions, _entered: &Entered) 
     }
     let most = options.most_epochs();
     let began = clock::now();
+    machine.begin_clock(began);
     let mut epochs = 0;
     while epochs < most {
+        if machine.on_clock && !options.stop.is_cancelled() {
+            let left = options
+                .duration
+                .map(|d| nanos(d).saturating_sub(clock::now() - began));
+            machine.wait_until_due(&options.stop, left).await;
+        }
         if options.stop.is_cancelled() {
             return StopReason::StopRequested;
         }

@@ -199,10 +199,20 @@ impl Trigger {
             Rule::Newest if self.limits.quiet_for > 0 => {
                 self.last_arrival.saturating_add(self.limits.quiet_for)
             }
-            _ if gate > 0 => gate,
+            _ if gate > 0 && self.would_fire() => gate,
             _ => return None,
         };
         Some(window.max(gate))
+    }
+
+    /// Whether nothing but the least time between two invocations holds back what waits.
+    fn would_fire(&self) -> bool {
+        match self.rule {
+            Rule::None => false,
+            Rule::All | Rule::Synced => self.ports.iter().all(|port| !port.waiting.is_empty()),
+            Rule::Batch => self.limits.batch_size > 0 && self.line.len() >= self.limits.batch_size,
+            Rule::Each | Rule::EachTimed | Rule::Watermark | Rule::Newest => true,
+        }
     }
 
     /// How many messages wait here.

@@ -1,0 +1,165 @@
+//! Lanes on the real clock: `wall_clock_enabled`.
+//!
+//! If a graph has such a lane, there is an epoch for each instant at which one of them is due, or at which a timer
+//! or window of a lane without a rate ends. Only the lanes that are due collect; what has come for the others waits.
+//! A lane without a rate is due in every epoch. All lanes' clocks show the real time since the run began.
+//!
+//! Deadlines are absolute: a tick that is late does not make all that follow late. What a tick does that took
+//! longer than its period is for `overrun_policy` to say.
+
+use std::time::Duration;
+
+use windlass_core::sync::clock;
+use windlass_runtime::CancellationToken;
+use windlass_runtime::time::timeout;
+
+use super::facts::nanos;
+use super::machine::Machine;
+use crate::model::{Lane, LaneKind, OverrunPolicy};
+
+/// A lane that follows the real clock.
+#[derive(Debug, Clone)]
+pub(crate) struct Cadence {
+    period: u64,
+    /// When the next tick is, since the run began.
+    due: u64,
+    last_start: Option<u64>,
+    policy: OverrunPolicy,
+}
+
+impl Cadence {
+    pub(crate) fn of(lane: &Lane) -> Option<Cadence> {
+        let follows = lane.kind == LaneKind::FixedRate && lane.wall_clock_enabled;
+        let period = nanos(lane.cadence());
+        (follows && period > 0).then_some(Cadence {
+            period,
+            due: 0,
+            last_start: None,
+            policy: lane.overrun_policy,
+        })
+    }
+
+    /// When the next tick is, and how many were left out, if one that was due ended at `end`.
+    fn next(&self, end: u64) -> (u64, u64) {
+        let nominal = self.due.saturating_add(self.period);
+        if end <= nominal {
+            return (nominal, 0);
+        }
+        let missed = (end - self.due) / self.period;
+        match self.policy {
+            OverrunPolicy::DropTick => (end.saturating_add(self.period), missed),
+            OverrunPolicy::SkipNext => (nominal.saturating_add(self.period), 1),
+            OverrunPolicy::CatchUpOnce => (end, missed - 1),
+        }
+    }
+}
+
+/// What the end of a tick on the real clock was like.
+pub(crate) struct TickEnd {
+    /// Whether it ended after the next was due.
+    pub(crate) late: bool,
+    /// How many ticks were left out.
+    pub(crate) skipped: u64,
+}
+
+impl Machine {
+    /// The first epoch is about to begin: time counts from now, if it is real.
+    pub(crate) fn begin_clock(&mut self, now: u64) {
+        self.on_clock = self
+            .lanes
+            .iter()
+            .any(|lane| lane.cadence_on_clock.is_some());
+        if self.on_clock {
+            self.clock_zero = now;
+        }
+    }
+
+    /// Sleeps until a lane is due, until somebody asks to stop, or until the run's time is over; then says which
+    /// lanes are due.
+    pub(crate) async fn wait_until_due(&mut self, stop: &CancellationToken, left: Option<u64>) {
+        let begun = self.elapsed();
+        let next = self.next_instant().unwrap_or(begun);
+        let next = left.map_or(next, |left| next.min(begun.saturating_add(left)));
+        while self.elapsed() < next && !stop.is_cancelled() {
+            let left = Duration::from_nanos(next.saturating_sub(self.elapsed()));
+            // Who asks to stop wakes us up.
+            let _ = timeout(left, stop.cancelled()).await;
+        }
+        let now = self.elapsed();
+        for lane in &mut self.lanes {
+            lane.now = now;
+            let Some(cadence) = &mut lane.cadence_on_clock else {
+                continue;
+            };
+            lane.is_due = cadence.due <= now;
+            if !lane.is_due {
+                continue;
+            }
+            let counts = &mut lane.counts;
+            counts.blocked_ns += now - begun;
+            counts.max_lateness_ns = counts.max_lateness_ns.max(now - cadence.due);
+            if let Some(last) = cadence.last_start.replace(now) {
+                counts.jitter_ns = (now - last).abs_diff(cadence.period);
+            }
+        }
+    }
+
+    /// The next instant at which something is to be done.
+    fn next_instant(&self) -> Option<u64> {
+        let rates = self
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.cadence_on_clock.as_ref());
+        let rates = rates.map(|cadence| cadence.due);
+        let windows = (0..self.lanes.len()).filter_map(|place| self.nearest_wake(place));
+        rates.chain(windows).min()
+    }
+
+    /// A tick of this lane has ended; says when the next is. None if it was not due, or follows no clock.
+    pub(crate) fn end_cadence(&mut self, place: usize) -> Option<TickEnd> {
+        let end = self.elapsed();
+        let lane = &mut self.lanes[place];
+        let cadence = lane.cadence_on_clock.as_mut().filter(|_| lane.is_due)?;
+        let (due, skipped) = cadence.next(end);
+        let late = end > cadence.due.saturating_add(cadence.period);
+        cadence.due = due;
+        lane.counts.skipped_ticks += skipped;
+        Some(TickEnd { late, skipped })
+    }
+
+    /// Since the run began, on the real clock.
+    fn elapsed(&self) -> u64 {
+        clock::now().saturating_sub(self.clock_zero)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cadence;
+    use crate::model::OverrunPolicy;
+
+    fn next(policy: OverrunPolicy, end: u64) -> (u64, u64) {
+        let cadence = Cadence {
+            period: 10,
+            due: 100,
+            last_start: None,
+            policy,
+        };
+        cadence.next(end)
+    }
+
+    #[test]
+    fn a_tick_in_time_is_followed_by_the_next_whatever_the_policy() {
+        for &policy in OverrunPolicy::ALL {
+            assert_eq!(next(policy, 104), (110, 0));
+            assert_eq!(next(policy, 110), (110, 0));
+        }
+    }
+
+    #[test]
+    fn a_late_tick_is_followed_as_its_policy_says() {
+        assert_eq!(next(OverrunPolicy::DropTick, 135), (145, 3));
+        assert_eq!(next(OverrunPolicy::SkipNext, 115), (120, 1));
+        assert_eq!(next(OverrunPolicy::CatchUpOnce, 135), (135, 2));
+    }
+}
