@@ -201,8 +201,8 @@ impl Machine {
             lane.tick_used = 0;
             match (lane.cadence, nearest) {
                 (0, Some(wake)) => lane.now = lane.now.max(wake),
-                (0, None) => {}
-                (cadence, _) => lane.now += if lane.has_ticked { cadence } else { 0 },
+                (cadence, _) if lane.has_ticked => lane.now = lane.now.saturating_add(cadence),
+                _ => {}
             }
             lane.has_ticked = true;
             if lane.kind == LaneKind::FixedRate && self.trace.on {

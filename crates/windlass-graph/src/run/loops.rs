@@ -86,7 +86,7 @@ impl Machine {
     pub(crate) fn loop_wake(&self, composite: usize) -> Option<u64> {
         let interval = nanos(self.plan.graph.loops[composite].policy.min_interval);
         let last = self.loops[composite].last_run?;
-        (interval > 0).then(|| last + interval)
+        (interval > 0).then(|| last.saturating_add(interval))
     }
 
     fn loop_now(&self, composite: usize) -> u64 {
@@ -177,7 +177,7 @@ impl Machine {
     /// One pass over the members; gives how many invocations there were.
     async fn pass(&mut self, region: usize, composite: usize, pass: u64) -> Result<u64, Halt> {
         let start = clock::now();
-        let before = self.trace.events.len();
+        let before = (self.trace.events.len(), self.trace.dropped);
         if self.trace.on {
             self.note_loop(composite, TraceName::LoopIterationBegin, start, 0);
         }
@@ -198,7 +198,8 @@ impl Machine {
             self.note_loop(composite, TraceName::LoopIteration, start, end - start);
             self.note_loop(composite, TraceName::LoopIterationEnd, end, 0);
         } else if self.trace.on {
-            self.trace.events.truncate(before);
+            self.trace.events.truncate(before.0);
+            self.trace.dropped = before.1;
         }
         Ok(ran)
     }
@@ -269,12 +270,10 @@ impl Machine {
             if stopped == Stopped::Cancelled {
                 self.note_loop(composite, TraceName::LoopCancellationRequested, at, 0);
             }
-            self.note_loop(composite, event, at, 0);
-            if let Some(event) = self.trace.events.last_mut() {
-                event
-                    .attributes
-                    .push(("loop_stop_reason", stopped.reason().into()));
-            }
+            let mut event = self.loop_event(composite, event, at, 0);
+            let reason = stopped.reason().into();
+            event.attributes.push(("loop_stop_reason", reason));
+            self.trace.push(event);
         }
         if stopped == Stopped::ComponentError {
             self.discard_held(composite);
@@ -338,12 +337,17 @@ impl Machine {
     }
 
     fn note_loop(&mut self, composite: usize, name: TraceName, at: u64, duration: u64) {
+        let event = self.loop_event(composite, name, at, duration);
+        self.trace.push(event);
+    }
+
+    fn loop_event(&self, composite: usize, name: TraceName, at: u64, duration: u64) -> Recorded {
         let mut event = Recorded {
             duration,
             ..Recorded::new(name, self.env.epoch, at)
         };
         let id = self.plan.graph.loops[composite].id.as_str();
         event.attributes.push(("loop", id.into()));
-        self.trace.push(event);
+        event
     }
 }

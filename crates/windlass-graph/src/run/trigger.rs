@@ -191,10 +191,14 @@ impl Trigger {
         let gate = self
             .last_fired
             .filter(|_| self.limits.min_interval > 0)
-            .map_or(0, |fired| fired + self.limits.min_interval);
+            .map_or(0, |fired| fired.saturating_add(self.limits.min_interval));
         let window = match self.rule {
-            Rule::Batch if self.limits.batch_window > 0 => oldest + self.limits.batch_window,
-            Rule::Newest if self.limits.quiet_for > 0 => self.last_arrival + self.limits.quiet_for,
+            Rule::Batch if self.limits.batch_window > 0 => {
+                oldest.saturating_add(self.limits.batch_window)
+            }
+            Rule::Newest if self.limits.quiet_for > 0 => {
+                self.last_arrival.saturating_add(self.limits.quiet_for)
+            }
             _ if gate > 0 => gate,
             _ => return None,
         };
@@ -271,7 +275,10 @@ impl Trigger {
             if timer.due <= now {
                 due = true;
                 // Periods that nobody looked at are gone; the rhythm stays.
-                timer.due += ((now - timer.due) / timer.period + 1) * timer.period;
+                let periods = (now - timer.due) / timer.period + 1;
+                timer.due = timer
+                    .due
+                    .saturating_add(periods.saturating_mul(timer.period));
             }
         }
         due
@@ -354,7 +361,8 @@ impl Trigger {
             return;
         }
         let interval = self.limits.min_interval;
-        if interval > 0 && self.last_fired.is_some_and(|fired| now < fired + interval) {
+        let too_soon = |fired: u64| now < fired.saturating_add(interval);
+        if interval > 0 && self.last_fired.is_some_and(too_soon) {
             self.counts.rate_limit_suppressed += 1;
             return;
         }
@@ -434,7 +442,7 @@ impl Trigger {
             && self
                 .line
                 .front()
-                .is_some_and(|m| now >= m.arrived + self.limits.batch_window);
+                .is_some_and(|m| now >= m.arrived.saturating_add(self.limits.batch_window));
         if !full && !over {
             return false;
         }
@@ -451,7 +459,7 @@ impl Trigger {
     }
 
     fn fire_newest(&mut self, now: u64, ready: &mut Ready) -> bool {
-        if now < self.last_arrival + self.limits.quiet_for {
+        if now < self.last_arrival.saturating_add(self.limits.quiet_for) {
             return false;
         }
         let mut inputs = ready.fresh();
@@ -585,7 +593,8 @@ fn bound(plan: &Plan, policy: &TriggerPolicy, edges: &[usize]) -> usize {
     let capacities = edges
         .iter()
         .map(|&edge| plan.graph.edges[edge].policy.capacity);
-    capacities.max().unwrap_or(1).max(policy.batch_size).max(1) + 1
+    let most = capacities.max().unwrap_or(1).max(policy.batch_size).max(1);
+    most.saturating_add(1)
 }
 
 fn coalesces(policy: &TriggerPolicy) -> bool {

@@ -1,6 +1,8 @@
 //! What happens when a graph runs.
 
+mod beside;
 mod channels;
+mod extremes;
 mod failures;
 mod life;
 mod loops;
