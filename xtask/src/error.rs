@@ -60,6 +60,12 @@ pub(crate) enum Error {
     List(crate::weaken::ListError),
     /// Callgrind's report has no total.
     NoCount { name: String },
+    /// A fuzzer found an input that breaks its target.
+    Crash {
+        target: &'static str,
+        input: PathBuf,
+        repeat: String,
+    },
     /// Everything has been said already.
     Reported,
     /// A check found something; what it found has been printed.
@@ -155,6 +161,15 @@ impl fmt::Display for Error {
             Error::NoCount { name } => write!(
                 f,
                 "callgrind printed no `Collected` line for `{name}`; run the example alone to see why"
+            ),
+            Error::Crash {
+                target,
+                input,
+                repeat,
+            } => write!(
+                f,
+                "the target `{target}` does not stand {}; repeat it with `{repeat}`",
+                input.display()
             ),
             Error::Reported => Ok(()),
             Error::Findings {

@@ -4,6 +4,7 @@
 mod bench;
 mod contract;
 mod error;
+mod fuzz;
 mod instructions;
 mod loom;
 mod models;
@@ -34,6 +35,7 @@ Usage: cargo xtask <command> [arguments]
   bench [ARGUMENTS]        measures us and our peers, writes the tables; `bench --help` says more
   soak [SECONDS]           an HTTP server under load and clients that break off: what it holds stays flat
   instructions [--write]   counts the instructions of hot paths with callgrind
+  fuzz TARGET [--seconds N]  bytes of all kinds for 60 s or N; the target is `graph`; needs nightly
 ";
 
 fn main() -> ExitCode {
@@ -70,6 +72,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Error> {
         "bench" => bench::command,
         "soak" => soak::command,
         "instructions" => instructions::command,
+        "fuzz" => fuzz::command,
         _ => return Err(Error::usage(format!("there is no command `{command}`"))),
     };
     run(&Workspace::find()?, rest)

@@ -121,11 +121,9 @@ const FIXED_RATE: &[&str] = &[
 ];
 const THREAD_POOL: &[&str] = &[
     "persistent_worker_lifecycle",
-    "bounded_priority_queue",
     "queue_admission",
     "overflow_policy",
     "non_reentrant_serialization",
-    "priority_queue",
     "cooperative_cancellation",
     "timeout_budget_observation",
     "worker_id_trace",

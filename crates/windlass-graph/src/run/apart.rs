@@ -1,8 +1,9 @@
 //! Loops that run beside the epochs (`async_task`): each in a machine of its own.
 //!
 //! The members go there, with their triggers, the channels between them, and what has come for them. The run
-//! goes on without them. When the next epoch begins they come back, and what they published is committed: in
-//! simulated time a loop takes no time, so its first epoch after it ends is always the next one.
+//! goes on without them. They come back before anything else happens in the next epoch, and what they published to
+//! the outside is committed after what was deferred: in simulated time a loop takes no time, so its first epoch
+//! after it ends is always the next one.
 
 use windlass_core::task::JoinHandle;
 
@@ -12,6 +13,7 @@ use super::loops::LoopState;
 use super::machine::{Counts, Halt, Machine};
 use super::result::ErrorCode;
 use super::trace::Tracing;
+use crate::component::Staged;
 
 /// A loop that is under way.
 pub(crate) struct Apart {
@@ -73,7 +75,7 @@ impl Machine {
         if let Some(composite) = plan.regions[region].composite_loop {
             loops[composite] = std::mem::take(&mut self.loops[composite]);
         }
-        let launched = self.counts.loops.iter().map(|l| l.runs).sum::<u64>() + 1;
+        self.launched += 1;
         Machine {
             facts: self.facts.clone(),
             env: self.env.clone(),
@@ -97,7 +99,8 @@ impl Machine {
             epoch_times: None,
             ticks: 0,
             // A range of its own: numbers must not depend on who is faster.
-            transaction: (launched << 40) | self.transaction,
+            transaction: (self.launched << 40) | self.transaction,
+            launched: 0,
             errors: Vec::new(),
             began: self.began,
             on_clock: self.on_clock,
@@ -110,17 +113,30 @@ impl Machine {
         }
     }
 
-    /// Takes back the loops that were sent off, and commits what they published.
-    pub(crate) async fn join_apart(&mut self) -> Result<(), Halt> {
-        self.take_back(true).await
+    /// Takes back the loops that were sent off; gives what each published to the outside.
+    pub(crate) async fn join_apart(&mut self) -> Result<Vec<Vec<Staged>>, Halt> {
+        if !self.is_apart() {
+            return Ok(Vec::new());
+        }
+        let mut held = Vec::new();
+        self.take_back(&mut held).await?;
+        // What went between their members has not been seen yet.
+        self.feed_taps();
+        Ok(held)
     }
 
     /// Takes back the loops that were sent off when no epoch follows: what they published is not seen.
     pub(crate) async fn abandon_apart(&mut self) -> Result<(), Halt> {
-        self.take_back(false).await
+        let mut held = Vec::new();
+        let result = self.take_back(&mut held).await;
+        for item in held.iter().flatten() {
+            self.counts.publication.composite_discarded += 1;
+            self.counts.asynchronous[item.edge as usize].cancelled += 1;
+        }
+        result
     }
 
-    async fn take_back(&mut self, commits: bool) -> Result<(), Halt> {
+    async fn take_back(&mut self, held: &mut Vec<Vec<Staged>>) -> Result<(), Halt> {
         let mut result = Ok(());
         for apart in std::mem::take(&mut self.apart) {
             let region = apart.region;
@@ -133,13 +149,14 @@ impl Machine {
                     continue;
                 }
             };
-            let merged = self.merge(region, *back.machine, commits);
-            result = result.and(back.result).and(merged);
+            held.extend(self.merge(region, *back.machine));
+            result = result.and(back.result);
         }
         result
     }
 
-    fn merge(&mut self, region: usize, mut other: Machine, commits: bool) -> Result<(), Halt> {
+    /// Takes in what a loop has left; gives what it held back.
+    fn merge(&mut self, region: usize, mut other: Machine) -> Option<Vec<Staged>> {
         let plan = self.plan.clone();
         for &member in &plan.regions[region].components {
             self.members[member] = std::mem::take(&mut other.members[member]);
@@ -172,21 +189,12 @@ impl Machine {
         for event in other.trace.events {
             self.trace.push(event);
         }
+        self.trace.dropped += other.trace.dropped;
         self.errors.append(&mut other.errors);
         self.health.merge(&mut other.health);
         self.store_writes.append(&mut other.store_writes);
         self.deferred.append(&mut other.deferred);
-        let Some(mut hold) = other.hold else {
-            return Ok(());
-        };
-        if commits {
-            return self.commit(&mut hold.held);
-        }
-        for item in hold.held {
-            self.counts.publication.composite_discarded += 1;
-            self.counts.asynchronous[item.edge as usize].cancelled += 1;
-        }
-        Ok(())
+        other.hold.map(|hold| hold.held)
     }
 
     /// Whether a loop is under way.

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use windlass_core::sync::clock;
 
 use super::machine::{Halt, Machine};
-use super::trace::TraceName;
+use super::trace::{Recorded, TraceName};
 
 impl Machine {
     pub(crate) async fn begin(&mut self) -> Result<(), Halt> {
+        // First of all: everything else may concern what a loop has taken along.
+        let mut held = self.join_apart().await?;
         self.commit_store();
         self.commit_config()?;
         self.add_taps();
         self.tick_lanes();
         self.show_previous_ticks();
         self.commit_deferred()?;
-        self.join_apart().await
+        held.iter_mut().try_for_each(|held| self.commit(held))
     }
 
     /// What was written to the store becomes visible.
@@ -34,11 +36,9 @@ impl Machine {
         self.store_writes = writes;
         self.counts.run.store_commits += 1;
         if self.trace.on {
-            let at = clock::now();
-            self.note(TraceName::StateCommit, at);
-            if let Some(event) = self.trace.events.last_mut() {
-                event.attributes.push(("keys", count.into()));
-            }
+            let mut event = Recorded::new(TraceName::StateCommit, self.env.epoch, clock::now());
+            event.attributes.push(("keys", count.into()));
+            self.trace.push(event);
         }
     }
 

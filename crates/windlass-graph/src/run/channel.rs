@@ -196,7 +196,7 @@ impl Channel {
         self.counts.max_depth = self.counts.max_depth.max(self.kept.len() as u64);
         if self.capacity >= HIGH_WATERMARK_LEAST
             && self.mode != Mode::Barrier
-            && self.kept.len() * 10 >= self.capacity * HIGH_WATERMARK_TENTHS
+            && self.kept.len() * 10 >= self.capacity.saturating_mul(HIGH_WATERMARK_TENTHS)
         {
             self.raise(health, HealthKind::BackpressureHighWatermark);
         }
@@ -328,7 +328,8 @@ impl Channel {
 
     /// The next message for a tap, and how many it has missed since the last.
     pub(crate) fn take_for(&mut self, tap: usize) -> Option<(Received, u64)> {
-        let reader = &mut self.taps[tap];
+        // None while another part of the run has the real channel.
+        let reader = self.taps.get_mut(tap)?;
         let message = self.kept.iter().find(|m| m.seq > reader.read)?.clone();
         reader.read = message.seq;
         let missed = std::mem::take(&mut reader.missed);
@@ -394,7 +395,10 @@ impl Channel {
         }
         for message in other.kept.into_iter().rev() {
             self.read = self.read.min(message.seq - 1);
-            self.kept.push_front(message);
+            // Another reader may not have passed it yet: then it has been here all the time.
+            if self.kept.iter().all(|kept| kept.seq != message.seq) {
+                self.kept.push_front(message);
+            }
         }
     }
 }

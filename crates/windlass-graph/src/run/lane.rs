@@ -251,10 +251,7 @@ impl Machine {
         }
         let triggers = lane.timed.iter().filter(|&&c| self.members[c].active);
         let triggers = triggers.filter_map(|&c| self.triggers[c].next_wake());
-        let loops = lane
-            .paced_loops
-            .iter()
-            .filter(|&&l| self.loop_has_inputs(l));
+        let loops = lane.paced_loops.iter().filter(|&&l| self.loop_has_work(l));
         let loops = loops.filter_map(|&composite| self.loop_wake(composite));
         triggers.chain(loops).min()
     }

@@ -89,13 +89,20 @@ impl Machine {
         (interval > 0).then(|| last.saturating_add(interval))
     }
 
-    /// Whether something has come for a loop from outside.
-    pub(crate) fn loop_has_inputs(&self, composite: usize) -> bool {
+    /// Whether a loop has something to do: a member that runs without a message, or one from outside.
+    pub(crate) fn loop_has_work(&self, composite: usize) -> bool {
         let members = &self.plan.graph.loops[composite].components;
         let first = members.first().and_then(|id| self.plan.graph.component(id));
-        let region = first.map(|(component, _)| self.plan.region_of[component]);
-        let into = |region| self.edges_into(region).into_iter();
-        region.is_some_and(|region| into(region).any(|edge| self.channels[edge].waiting() > 0))
+        let Some((first, _)) = first else {
+            return false;
+        };
+        let region = self.plan.region_of[first];
+        let members = &self.plan.regions[region].components;
+        members.iter().any(|&m| self.triggers[m].needs_no_message())
+            || self
+                .edges_into(region)
+                .into_iter()
+                .any(|edge| self.channels[edge].waiting() > 0)
     }
 
     fn loop_now(&self, composite: usize) -> u64 {
@@ -186,7 +193,7 @@ impl Machine {
     /// One pass over the members; gives how many invocations there were.
     async fn pass(&mut self, region: usize, composite: usize, pass: u64) -> Result<u64, Halt> {
         let start = clock::now();
-        let before = self.trace.events.len();
+        let before = (self.trace.events.len(), self.trace.dropped);
         if self.trace.on {
             self.note_loop(composite, TraceName::LoopIterationBegin, start, 0);
         }
@@ -207,7 +214,8 @@ impl Machine {
             self.note_loop(composite, TraceName::LoopIteration, start, end - start);
             self.note_loop(composite, TraceName::LoopIterationEnd, end, 0);
         } else if self.trace.on {
-            self.trace.events.truncate(before);
+            self.trace.events.truncate(before.0);
+            self.trace.dropped = before.1;
         }
         Ok(ran)
     }
@@ -278,12 +286,10 @@ impl Machine {
             if stopped == Stopped::Cancelled {
                 self.note_loop(composite, TraceName::LoopCancellationRequested, at, 0);
             }
-            self.note_loop(composite, event, at, 0);
-            if let Some(event) = self.trace.events.last_mut() {
-                event
-                    .attributes
-                    .push(("loop_stop_reason", stopped.reason().into()));
-            }
+            let mut event = self.loop_event(composite, event, at, 0);
+            let reason = stopped.reason().into();
+            event.attributes.push(("loop_stop_reason", reason));
+            self.trace.push(event);
         }
         if stopped == Stopped::ComponentError {
             self.discard_held(composite);
@@ -347,12 +353,17 @@ impl Machine {
     }
 
     fn note_loop(&mut self, composite: usize, name: TraceName, at: u64, duration: u64) {
+        let event = self.loop_event(composite, name, at, duration);
+        self.trace.push(event);
+    }
+
+    fn loop_event(&self, composite: usize, name: TraceName, at: u64, duration: u64) -> Recorded {
         let mut event = Recorded {
             duration,
             ..Recorded::new(name, self.env.epoch, at)
         };
         let id = self.plan.graph.loops[composite].id.as_str();
         event.attributes.push(("loop", id.into()));
-        self.trace.push(event);
+        event
     }
 }

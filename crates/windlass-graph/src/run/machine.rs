@@ -59,6 +59,8 @@ pub(crate) struct Machine {
     pub(crate) epoch_times: Option<Vec<u64>>,
     pub(crate) ticks: u64,
     pub(crate) transaction: u64,
+    /// How many loops were sent off.
+    pub(crate) launched: u64,
     pub(crate) errors: Vec<RuntimeError>,
     pub(crate) began: u64,
     /// Whether time is real.
@@ -147,6 +149,7 @@ impl Machine {
             epoch_times: options.epoch_times.then(Vec::new),
             ticks: 0,
             transaction: 0,
+            launched: 0,
             errors: Vec::new(),
             began: clock::now(),
             on_clock: false,

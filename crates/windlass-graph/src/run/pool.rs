@@ -107,7 +107,7 @@ impl Machine {
     fn admit_invocations(&mut self, component: usize, ready: &mut Ready) -> Result<(), Halt> {
         let place = self.facts.components[component].lane;
         let lane = &self.plan.graph.lanes[place];
-        let room = lane.width() + lane.queue_capacity;
+        let room = lane.width().saturating_add(lane.queue_capacity);
         let beyond = ready.list.len().saturating_sub(room);
         if beyond == 0 {
             return Ok(());

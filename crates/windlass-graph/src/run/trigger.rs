@@ -205,6 +205,11 @@ impl Trigger {
         Some(window.max(gate))
     }
 
+    /// Whether it fires without a message.
+    pub(crate) fn needs_no_message(&self) -> bool {
+        self.manual || !self.timers.is_empty()
+    }
+
     /// Whether nothing but the least time between two invocations holds back what waits.
     fn would_fire(&self) -> bool {
         match self.rule {
@@ -555,8 +560,9 @@ fn fires_every_check(component: &Component) -> bool {
             .any(|source| source.kind == EventSourceKind::Manual)
 }
 
+/// Timers count unless the policy waits for inputs that it names.
 fn timers_of(component: &Component) -> Vec<Timer> {
-    if !leaves_it_to_sources(component) {
+    if !leaves_it_to_sources(component) && component.trigger_inputs().next().is_some() {
         return Vec::new();
     }
     component
@@ -609,7 +615,8 @@ fn bound(plan: &Plan, policy: &TriggerPolicy, edges: &[usize]) -> usize {
     let capacities = edges
         .iter()
         .map(|&edge| plan.graph.edges[edge].policy.capacity);
-    capacities.max().unwrap_or(1).max(policy.batch_size).max(1) + 1
+    let most = capacities.max().unwrap_or(1).max(policy.batch_size).max(1);
+    most.saturating_add(1)
 }
 
 fn coalesces(policy: &TriggerPolicy) -> bool {

@@ -9,6 +9,7 @@ mod arbitrary;
 mod borders;
 mod broken;
 mod checks;
+mod docs;
 mod examples;
 mod limits;
 mod lints;

@@ -1,7 +1,9 @@
 //! What happens when a graph runs.
 
+mod beside;
 mod channels;
 mod conservation;
+mod extremes;
 mod failures;
 mod life;
 mod loops;
