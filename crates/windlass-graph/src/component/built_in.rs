@@ -68,7 +68,7 @@ pub(super) fn register(registry: &mut Registry) {
         ("topoexec.boundary.FrameInput", "frame"),
         ("topoexec.boundary.BinaryInput", "binary"),
     ] {
-        let bytes = ConfigField::new("bytes", ConfigKind::Integer).within(0.0, 1e9);
+        let bytes = ConfigField::new("bytes", ConfigKind::Integer).within(0.0, 67_108_864.0);
         let descriptor = Descriptor::new()
             .output(Port::new("out").of(payload))
             .boundary(BoundaryRole::Input)

@@ -22,7 +22,7 @@ pub struct Invocation<'a> {
     pub(crate) component: u32,
     pub(crate) inputs: &'a mut Vec<Received>,
     pub(crate) out: &'a mut Outbox,
-    pub(crate) call: Call,
+    pub(crate) call: &'a Call,
 }
 
 /// What is particular to one call.

@@ -169,26 +169,29 @@ impl Machine {
     fn deliver(&mut self, edge: usize, item: Staged) {
         let facts = &self.facts.edges[edge];
         let now = self.lanes[facts.reader_lane].now;
-        let kind = facts.kind;
+        self.counts.publication.committed += 1;
+        self.counts.publication.state_committed += u64::from(facts.kind == EdgeKind::State);
+        let epoch = self.env.epoch;
+        if self.trace.on {
+            self.deliver_traced(edge, item, now);
+        } else {
+            self.channels[edge].accept(item, epoch, now, &mut self.health);
+        }
+    }
+
+    fn deliver_traced(&mut self, edge: usize, item: Staged, now: u64) {
         let (cause, root, transaction) = (item.cause, item.root, item.transaction);
         let epoch = self.env.epoch;
         let id = self.channels[edge].accept(item, epoch, now, &mut self.health);
-        self.counts.publication.committed += 1;
-        if kind == EdgeKind::State {
-            self.counts.publication.state_committed += 1;
-        }
-        if self.trace.on {
-            let event = Recorded {
-                component: self.plan.edges[edge].from as u32,
-                channel: edge as u32,
-                lane: self.facts.components[self.plan.edges[edge].from].lane as u32,
-                transaction,
-                causation: cause,
-                correlation: Some(root.unwrap_or(id)),
-                ..Recorded::new(TraceName::ChannelCommit, epoch, clock::now())
-            };
-            self.trace.push(event);
-        }
+        let from = self.plan.edges[edge].from;
+        let event = Recorded {
+            channel: edge as u32,
+            transaction,
+            causation: cause,
+            correlation: Some(root.unwrap_or(id)),
+            ..self.recorded(TraceName::ChannelCommit, from, clock::now())
+        };
+        self.trace.push(event);
     }
 
     /// Says when an item was published: its age counts from now, on the clock of whoever reads it.

@@ -37,7 +37,7 @@ pub(crate) fn call(
     component: usize,
     inputs: &mut Vec<Received>,
     out: &mut Outbox,
-    call: Call,
+    call: &Call,
 ) -> Option<String> {
     let mut invocation = Invocation {
         env,
@@ -50,7 +50,10 @@ pub(crate) fn call(
         Body::Exclusive(component) => component.execute(&mut invocation),
         Body::Reentrant(body) => body.execute(&mut invocation),
     }));
-    outcome(called).err()
+    match called {
+        Ok(Ok(())) => None,
+        failed => outcome(failed).err(),
+    }
 }
 
 /// What came of a call of user code, which may have panicked.
@@ -145,20 +148,20 @@ impl Machine {
         } else {
             self.clock
         };
-        let call_facts = self.next_call(component, inputs, iteration, start);
-        let mut failed = None;
-        if let Some(body) = self.members[component].component.as_deref_mut() {
-            let body = Body::Exclusive(body);
-            failed = call(body, &self.env, component, inputs, &mut out, call_facts);
-        }
-        self.clock = clock::now();
-        let finished = Finished {
-            call: call_facts,
+        let mut finished = Finished {
+            call: self.next_call(component, inputs, iteration, start),
             start,
-            end: self.clock,
-            failed,
+            end: start,
+            failed: None,
             worker: NONE,
         };
+        if let Some(body) = self.members[component].component.as_deref_mut() {
+            let body = Body::Exclusive(body);
+            let given = &finished.call;
+            finished.failed = call(body, &self.env, component, inputs, &mut out, given);
+        }
+        self.clock = clock::now();
+        finished.end = self.clock;
         let result = self
             .settle(component, &finished, &mut out)
             .and_then(|()| self.commit(&mut out.staged));
@@ -189,6 +192,7 @@ impl Machine {
     }
 
     /// Says how much room there is on the async edges that may say no.
+    #[inline]
     pub(crate) fn fill_room(&self, component: usize, out: &mut Outbox) {
         for &edge in &self.facts.components[component].limited {
             let limit = self.facts.edges[edge as usize].max_inflight;
@@ -219,9 +223,13 @@ impl Machine {
             return self.failed(component, message.clone(), out);
         }
         self.counts.publication.staged += out.staged.len() as u64;
-        self.store_writes.append(&mut out.state);
-        if let (Some(hold), Some(report)) = (&mut self.hold, out.report.take()) {
-            hold.report = Some(report);
+        if !out.state.is_empty() {
+            self.store_writes.append(&mut out.state);
+        }
+        if let Some(hold) = &mut self.hold
+            && out.report.is_some()
+        {
+            hold.report = out.report.take();
         }
         Ok(())
     }

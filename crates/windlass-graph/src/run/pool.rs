@@ -57,7 +57,7 @@ impl Job {
             JobBody::Reentrant(body) => Body::Reentrant(body),
         };
         let (inputs, out) = (&mut self.inputs, &mut self.out);
-        let failed = call(body, &self.env, self.component, inputs, out, self.call);
+        let failed = call(body, &self.env, self.component, inputs, out, &self.call);
         self.workers.end();
         Done {
             finished: Finished {
