@@ -55,32 +55,16 @@ trait Opaque: Send + Sync {
     fn equals(&self, other: &dyn Any) -> bool;
 }
 
-struct Copied<T>(T);
-struct Only<T>(T);
-
-impl<T: PartialEq + Send + Sync + 'static> Opaque for Copied<T> {
-    fn value(&self) -> &dyn Any {
-        &self.0
-    }
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-    fn type_name(&self) -> &'static str {
-        type_name::<T>()
-    }
-    fn may_be_copied(&self) -> bool {
-        true
-    }
-    fn equals(&self, other: &dyn Any) -> bool {
-        other
-            .downcast_ref::<T>()
-            .is_some_and(|other| *other == self.0)
-    }
+/// A value with what its maker knew about its type.
+struct Held<T> {
+    value: T,
+    /// How two are compared. None: there must be one only, which equals nothing.
+    same: Option<fn(&T, &T) -> bool>,
 }
 
-impl<T: Send + Sync + 'static> Opaque for Only<T> {
+impl<T: Send + Sync + 'static> Opaque for Held<T> {
     fn value(&self) -> &dyn Any {
-        &self.0
+        &self.value
     }
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
@@ -89,22 +73,27 @@ impl<T: Send + Sync + 'static> Opaque for Only<T> {
         type_name::<T>()
     }
     fn may_be_copied(&self) -> bool {
-        false
+        self.same.is_some()
     }
-    fn equals(&self, _: &dyn Any) -> bool {
-        false
+    fn equals(&self, other: &dyn Any) -> bool {
+        let other = other.downcast_ref::<T>();
+        let same = self.same.zip(other);
+        same.is_some_and(|(same, other)| same(&self.value, other))
     }
 }
 
 impl Payload {
     /// A value of any type.
     pub fn object<T: Clone + PartialEq + Send + Sync + 'static>(value: T) -> Payload {
-        Payload::Object(Object(Arc::new(Copied(value))))
+        Payload::Object(Object(Arc::new(Held {
+            value,
+            same: Some(T::eq),
+        })))
     }
 
     /// A value of which there must be one only: it cannot go to two readers, not over `copy` edges either.
     pub fn unique<T: Send + Sync + 'static>(value: T) -> Payload {
-        Payload::Object(Object(Arc::new(Only(value))))
+        Payload::Object(Object(Arc::new(Held { value, same: None })))
     }
 
     /// The value, if it is an object of this type.
@@ -120,18 +109,19 @@ impl Payload {
     /// # Errors
     /// The payload as it was, if it is not.
     pub fn take<T: Clone + PartialEq + Send + Sync + 'static>(self) -> Result<T, Payload> {
-        let Payload::Object(object) = self else {
-            return Err(self);
-        };
-        if object.0.value().downcast_ref::<T>().is_none() {
-            return Err(Payload::Object(object));
+        let held = self.held::<T>()?;
+        Ok(Arc::try_unwrap(held).map_or_else(|shared| shared.value.clone(), |held| held.value))
+    }
+
+    /// The value of this type with what is known about it; the payload as it was if it is of another.
+    fn held<T: Send + Sync + 'static>(self) -> Result<Arc<Held<T>>, Payload> {
+        match self {
+            Payload::Object(object) if object.0.value().is::<T>() => {
+                let held = object.0.into_any().downcast::<Held<T>>();
+                Ok(held.expect("a value of this type is held as one"))
+            }
+            other => Err(other),
         }
-        let any = match object.0.clone().into_any().downcast::<Copied<T>>() {
-            Ok(copied) => copied,
-            Err(_) => return Err(Payload::Object(object)),
-        };
-        drop(object);
-        Ok(Arc::try_unwrap(any).map_or_else(|shared| shared.0.clone(), |copied| copied.0))
     }
 
     /// The value of a `unique` one.
@@ -139,23 +129,12 @@ impl Payload {
     /// # Errors
     /// The payload as it was, if it is of another type or somebody else still has it.
     pub fn take_unique<T: Send + Sync + 'static>(self) -> Result<T, Payload> {
-        let Payload::Object(object) = self else {
+        if self.may_be_copied() {
             return Err(self);
-        };
-        if object.0.value().downcast_ref::<T>().is_none() || object.0.may_be_copied() {
-            return Err(Payload::Object(object));
         }
-        let again = object.clone();
-        match object.0.into_any().downcast::<Only<T>>() {
-            Ok(only) => {
-                drop(again);
-                match Arc::try_unwrap(only) {
-                    Ok(only) => Ok(only.0),
-                    Err(shared) => Err(Payload::Object(Object(shared))),
-                }
-            }
-            Err(_) => Err(Payload::Object(again)),
-        }
+        Arc::try_unwrap(self.held::<T>()?)
+            .map(|held| held.value)
+            .map_err(|shared| Payload::Object(Object(shared)))
     }
 
     /// The truth value, if it is one.

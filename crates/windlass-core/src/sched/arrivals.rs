@@ -24,11 +24,6 @@ impl Arrivals {
         }
     }
 
-    /// How many arrive in a round.
-    pub fn expected(&self) -> u32 {
-        self.expected
-    }
-
     /// One has arrived; true if it is the last of the round, and sees what all others did before.
     #[inline]
     pub fn arrive(&self) -> bool {

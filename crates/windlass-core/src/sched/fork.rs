@@ -213,11 +213,7 @@ impl Here<'_> {
 
     /// Runs what was forked above the mark and is still here.
     pub fn run_above(self, mark: Mark) {
-        let now = self.mark();
-        let all = (now.worker, now.suspensions) != (mark.worker, mark.suspensions);
-        while (all || (self.mark().bottom.wrapping_sub(mark.bottom) as i64) > 0)
-            && let Some(job) = self.take()
-        {
+        while let Some(job) = self.take_above(mark) {
             // SAFETY: we have taken it out of our deque.
             unsafe { job.run(Taken::Back) };
         }

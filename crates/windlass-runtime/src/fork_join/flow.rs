@@ -15,16 +15,17 @@
 //! 4. **Pinned.** Nodes and head are in boxes of their own, so jobs may point to them while the flow is moved.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use windlass_core::queue::{JobRef, Taken};
 use windlass_core::sched::Arrivals;
 use windlass_core::sched::fork::{self, Here, Latch, Mark};
-use windlass_core::sync::Mutex;
 use windlass_core::sync::Padded;
-use windlass_core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use crate::fork_join::{Payload, forget_payload, visit};
+use crate::fork_join::first_panic::FirstPanic;
+use crate::fork_join::thieves::Thieves;
+use crate::fork_join::{Payload, visit};
 
 /// Steps that wait for each other, made once and run often.
 ///
@@ -115,11 +116,10 @@ struct Frame<'a> {
     left: Padded<AtomicUsize>,
     /// The first root that nobody has taken.
     next_root: Padded<AtomicUsize>,
-    /// A bit for each of the first 64 workers that is at stolen steps of this run, as in a scope.
-    thieves: AtomicU64,
+    thieves: Thieves,
     /// A step has panicked: the others are counted and not run.
     failed: AtomicBool,
-    panic: Mutex<Option<Payload>>,
+    panic: FirstPanic,
     latch: Latch,
 }
 
@@ -208,16 +208,7 @@ impl Flow {
             true => here.workers().saturating_sub(1),
             false => 0,
         };
-        let frame = Frame {
-            flow: self,
-            body,
-            left: Padded(AtomicUsize::new(self.nodes.len() + invitations)),
-            next_root: Padded(AtomicUsize::new(0)),
-            thieves: AtomicU64::new(0),
-            failed: AtomicBool::new(false),
-            panic: Mutex::new(None),
-            latch: here.latch(),
-        };
+        let frame = Frame::new(self, body, invitations, here.latch());
         let there: *const Frame<'_> = &raw const frame;
         // Relaxed: whoever takes a job of this run sees it by way of the deque.
         self.head
@@ -241,7 +232,7 @@ impl Flow {
             let here = here.expect("it runs on workers only");
             // AcqRel: pairs with the subtractions of the others: what they did is seen here.
             if frame.left.0.fetch_sub(ended, Ordering::AcqRel) > ended {
-                here.wait(&frame.latch, || frame.help(here));
+                here.wait(&frame.latch, || frame.thieves.help(here));
             }
         });
         frame.settle();
@@ -249,16 +240,7 @@ impl Flow {
 
     /// On a thread that is no worker and stays where it is.
     fn in_order(&self, body: &(dyn Fn(usize) + Sync)) {
-        let frame = Frame {
-            flow: self,
-            body,
-            left: Padded(AtomicUsize::new(self.nodes.len())),
-            next_root: Padded(AtomicUsize::new(0)),
-            thieves: AtomicU64::new(0),
-            failed: AtomicBool::new(false),
-            panic: Mutex::new(None),
-            latch: Latch::new(0),
-        };
+        let frame = Frame::new(self, body, 0, Latch::new(0));
         let mut waiting: Vec<u32> = self.roots.to_vec();
         waiting.reverse();
         while let Some(step) = waiting.pop() {
@@ -295,7 +277,25 @@ fn check_acyclic(targets: &[Vec<usize>], expected: &[u32]) -> Result<(), FlowErr
     }
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
+    fn new(
+        flow: &'a Flow,
+        body: &'a (dyn Fn(usize) + Sync),
+        invitations: usize,
+        latch: Latch,
+    ) -> Frame<'a> {
+        Frame {
+            flow,
+            body,
+            left: Padded(AtomicUsize::new(flow.nodes.len() + invitations)),
+            next_root: Padded(AtomicUsize::new(0)),
+            thieves: Thieves::default(),
+            failed: AtomicBool::new(false),
+            panic: FirstPanic::default(),
+            latch,
+        }
+    }
+
     /// Runs a step by itself, with its panic kept.
     fn step(&self, step: usize) {
         // Relaxed: a hint; what is left out is counted all the same.
@@ -307,22 +307,15 @@ impl Frame<'_> {
         }
     }
 
-    /// Keeps the first panic.
+    /// Keeps the first panic; what has not begun is left out.
     fn keep(&self, payload: Payload) {
+        // Relaxed: a hint; what is left out is counted all the same.
         self.failed.store(true, Ordering::Relaxed);
-        let mut first = self.panic.lock();
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            drop(first);
-            forget_payload(payload);
-        }
+        self.panic.keep(payload);
     }
 
     fn settle(self) {
-        if let Some(payload) = self.panic.lock().take() {
-            resume_unwind(payload);
-        }
+        self.panic.resume(|| {});
     }
 
     /// The next roots of the line.
@@ -335,21 +328,6 @@ impl Frame<'_> {
         let first = self.next_root.0.fetch_add(ROOTS_AT_ONCE, Ordering::Relaxed);
         let end = roots.len().min(first.saturating_add(ROOTS_AT_ONCE));
         roots.get(first..end).unwrap_or(&[])
-    }
-
-    /// A job of somebody who is at one of our steps; as in a scope.
-    fn help(&self, here: Here<'_>) -> Option<JobRef> {
-        // Relaxed, as in `Scope::help`: a hint where to look; the deque decides.
-        let mut thieves = self.thieves.load(Ordering::Relaxed);
-        while thieves != 0 {
-            let bit = thieves & thieves.wrapping_neg();
-            thieves &= !bit;
-            let still = || self.thieves.load(Ordering::Relaxed) & bit != 0;
-            if let Some(job) = here.steal_from(bit.trailing_zeros() as usize, still) {
-                return Some(job);
-            }
-        }
-        None
     }
 }
 
@@ -478,12 +456,7 @@ unsafe fn walk_from(frame: *const Frame<'_>, at: Option<u32>, ended: usize, take
         let here = here.expect("jobs run on workers");
         // SAFETY: rule 1.
         let run = unsafe { &*frame };
-        let bit = match taken {
-            Taken::Stolen => 1_u64.checked_shl(here.index() as u32).unwrap_or(0),
-            Taken::Back => 0,
-        };
-        // Relaxed: see `help`.
-        let outermost = bit != 0 && run.thieves.fetch_or(bit, Ordering::Relaxed) & bit == 0;
+        let entered = (taken == Taken::Stolen).then(|| run.thieves.enter(here));
         let mut walk = Walk {
             frame: run,
             mark: here.mark(),
@@ -492,9 +465,8 @@ unsafe fn walk_from(frame: *const Frame<'_>, at: Option<u32>, ended: usize, take
         };
         walk.go();
         let ended = walk.ended;
-        if outermost {
-            // Relaxed: what we fork later is published by the deque, and this with it.
-            run.thieves.fetch_and(!bit, Ordering::Relaxed);
+        if let Some(entered) = entered {
+            run.thieves.leave(entered);
         }
         // AcqRel: pairs with itself: who sees zero has seen what all others did.
         if run.left.0.fetch_sub(ended, Ordering::AcqRel) == ended {

@@ -40,11 +40,13 @@
 //! These functions take the calling thread until everything has ended. That is their purpose for
 //! computations; for what waits (sockets, timers, channels) use tasks.
 
+mod first_panic;
 mod flow;
 mod join;
 mod par;
 mod room;
 mod scope;
+mod thieves;
 mod visit;
 
 pub use flow::{Flow, FlowError};

@@ -11,25 +11,24 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use windlass_core::queue::{JobRef, Taken};
 use windlass_core::sched::fork::{self, Here, Latch};
-use windlass_core::sync::Mutex;
-use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::fork_join::{Payload, forget_payload, visit};
+use crate::fork_join::first_panic::FirstPanic;
+use crate::fork_join::thieves::Thieves;
+use crate::fork_join::visit;
 
 /// Where closures are spawned that may borrow what is older than the scope. See [`scope`].
 pub struct Scope<'scope> {
     /// Which pool; 0: none.
     pool: usize,
     pending: AtomicUsize,
-    /// A bit for each of the first 64 workers that is at a stolen closure of this scope: what is in its
-    /// deque then descends from that, and the frame may take it while it waits.
-    thieves: AtomicU64,
+    thieves: Thieves,
     latch: Latch,
-    panic: Mutex<Option<Payload>>,
+    panic: FirstPanic,
     /// Invariant: a scope must not pass for one of a longer or shorter life.
     lifetime: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -102,7 +101,7 @@ where
         here.run_above(mark);
         // AcqRel: pairs with the count in `end`: their results are seen here.
         if scope.pending.fetch_sub(1, Ordering::AcqRel) > 1 {
-            here.wait(&scope.latch, || scope.help(here));
+            here.wait(&scope.latch, || scope.thieves.help(here));
         }
     });
     scope.settle(result)
@@ -123,9 +122,9 @@ impl<'scope> Scope<'scope> {
         Scope {
             pool,
             pending: AtomicUsize::new(1),
-            thieves: AtomicU64::new(0),
+            thieves: Thieves::default(),
             latch,
-            panic: Mutex::new(None),
+            panic: FirstPanic::default(),
             lifetime: PhantomData,
         }
     }
@@ -185,52 +184,17 @@ impl<'scope> Scope<'scope> {
         match catch_unwind(AssertUnwindSafe(|| f(self))) {
             Ok(value) => Some(value),
             Err(payload) => {
-                self.keep(payload);
+                self.panic.keep(payload);
                 None
             }
         }
     }
 
-    /// Keeps the first panic.
-    fn keep(&self, payload: Payload) {
-        let mut first = self.panic.lock();
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            drop(first);
-            forget_payload(payload);
-        }
-    }
-
-    /// A job of somebody who is at one of our closures.
-    fn help(&self, here: Here<'_>) -> Option<JobRef> {
-        // Relaxed, as in `Latch::thief`: a hint where to look.
-        let mut thieves = self.thieves.load(Ordering::Relaxed);
-        while thieves != 0 {
-            let bit = thieves & thieves.wrapping_neg();
-            thieves &= !bit;
-            // Relaxed: the deque has shown us everything that its owner did before it pushed what we have
-            // seen. If the bit was cleared before that, and set again, then what was pushed in between
-            // is gone, and the exchange fails.
-            let still = || self.thieves.load(Ordering::Relaxed) & bit != 0;
-            if let Some(job) = here.steal_from(bit.trailing_zeros() as usize, still) {
-                return Some(job);
-            }
-        }
-        None
-    }
-
     /// All have ended.
     fn settle<R>(self, result: Option<R>) -> R {
-        let panic = self.panic.lock().take();
-        match (panic, result) {
-            (None, Some(value)) => value,
-            (Some(payload), result) => {
-                windlass_core::task::contain(|| drop(result));
-                resume_unwind(payload)
-            }
-            (None, None) => unreachable!("a result is missing only after a panic, which is kept"),
-        }
+        let mut result = result;
+        self.panic.resume(|| drop(result.take()));
+        result.expect("a result is missing only after a panic, which is kept")
     }
 }
 
@@ -271,15 +235,10 @@ where
     F: FnOnce(&Scope<'scope>),
 {
     let mark = here.mark();
-    let bit = 1_u64.checked_shl(here.index() as u32).unwrap_or(0);
-    // Relaxed: see `help`.
-    let outermost = scope.thieves.fetch_or(bit, Ordering::Relaxed) & bit == 0;
+    let entered = scope.thieves.enter(here);
     scope.run(closure);
     here.run_above(mark);
-    if outermost {
-        // Relaxed: what we fork later is published by the deque, and this with it.
-        scope.thieves.fetch_and(!bit, Ordering::Relaxed);
-    }
+    scope.thieves.leave(entered);
 }
 
 impl fmt::Debug for Scope<'_> {
