@@ -96,7 +96,7 @@ fn run(prepared: &Prepared) {
         for component in &graph.components {
             let same =
                 ConfigTransaction::new().set(component.id.as_str(), component.config.clone());
-            run.control().reconfigure(same);
+            assert!(run.control().reconfigure(same).is_ok());
         }
         Runtime::simulated(1).block_on(run.run())
     };

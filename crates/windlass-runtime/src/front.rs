@@ -23,6 +23,11 @@ pub trait FrontEnd: Any + Send + Sync {
     /// stop, a line each. The runtime still works meanwhile.
     fn stop(self: Arc<Self>, timeout: Duration) -> Stopping;
 
+    /// Whether it ends before the others: what runs in it may use them, and not the other way round.
+    fn stops_early(&self) -> bool {
+        false
+    }
+
     /// Writes what there is, for people.
     fn dump(&self, out: &mut dyn io::Write) -> io::Result<()>;
 }
@@ -123,13 +128,15 @@ impl State {
 }
 
 impl FrontEnds {
-    /// Stops all of them, the last first, on this thread: workers may be stuck. Gives what did not stop.
+    /// Stops all of them on this thread, because workers may be stuck: those that stop early first, and of each kind
+    /// the last that came first. Gives what did not stop.
     pub(crate) fn stop(shared: &Arc<Shared>, timeout: Duration) -> Vec<String> {
         let mut state = shared.front_ends.0.lock();
         state.stopping = true;
         // Taken out: they hold the runtime, and it would hold them.
-        let there = std::mem::take(&mut state.there);
+        let mut there = std::mem::take(&mut state.there);
         drop(state);
+        there.sort_by_key(|front_end| front_end.stops_early());
         let began = clock::now();
         let mut left_over = Vec::new();
         for front_end in there.into_iter().rev() {

@@ -170,7 +170,7 @@ impl Machine {
                 self.counts.asynchronous[edge].add(&other.counts.asynchronous[edge]);
             } else if facts.region_to == region {
                 let beside = std::mem::take(&mut other.channels[edge]);
-                self.channels[edge].take_over(beside);
+                self.channels[edge].take_over(beside, &mut self.health);
             }
         }
         for (lane, beside) in self.lanes.iter_mut().zip(&other.lanes) {

@@ -349,25 +349,14 @@ impl Channel {
         }
     }
 
-    /// Messages that nobody has taken out, with what they carry; the component at the end does not want them.
-    pub(crate) fn drop_unread(&mut self) -> u64 {
-        let unread = self.unread() as u64;
-        self.read = self.kept.back().map_or(self.read, |last| last.seq);
-        self.counts.drop += unread;
-        self.trim();
-        unread
-    }
-
-    /// Only the newest message is left to be read.
-    pub(crate) fn drop_all_but_newest(&mut self) {
-        let unread = self.unread();
-        if unread <= 1 {
-            return;
+    /// What has not been read is dropped, but for the newest `but`.
+    pub(crate) fn drop_unread(&mut self, but: usize, health: &mut Health) {
+        for _ in but..self.unread() {
+            if self.next_unread().is_some() {
+                self.counts.drop += 1;
+                self.lose(health);
+            }
         }
-        self.counts.drop += unread as u64 - 1;
-        self.counts.lost += unread as u64 - 1;
-        self.read = self.kept.back().map_or(self.read, |last| last.seq - 1);
-        self.trim();
     }
 
     /// Gives what is unread to another channel of the same edge, for a part of the run that goes on beside it.
@@ -381,8 +370,9 @@ impl Channel {
         }
     }
 
-    /// Takes in what such a channel has counted. What it has left goes back to the front.
-    pub(crate) fn take_over(&mut self, other: Channel) {
+    /// Takes in what such a channel has counted. What it has left goes back to the front, as far as there is room:
+    /// the oldest give way to what has come meanwhile.
+    pub(crate) fn take_over(&mut self, other: Channel, health: &mut Health) {
         let (mine, its) = (&mut self.counts, other.counts);
         mine.delivery += its.delivery;
         mine.drop += its.drop;
@@ -399,6 +389,9 @@ impl Channel {
             if self.kept.iter().all(|kept| kept.seq != message.seq) {
                 self.kept.push_front(message);
             }
+        }
+        while self.kept.len() > self.capacity {
+            self.evict(health);
         }
     }
 }

@@ -225,7 +225,7 @@ impl Machine {
         let full = limit > 0 && self.counts.asynchronous[edge].in_flight >= limit;
         let replaces = matches!(overflow, Overflow::Overwrite | Overflow::DropOldest);
         if full && !replaces {
-            self.count_refused_async(edge);
+            self.count_refused_async(edge, item.transaction);
             if overflow == Overflow::FailFast {
                 return self.refuse(edge, Refusal::FailFast, false, 1);
             }
@@ -249,27 +249,26 @@ impl Machine {
         counts.accepted += 1;
         counts.in_flight += 1;
         counts.max_in_flight = counts.max_in_flight.max(counts.in_flight);
-        self.trace_admission(edge, &item, true);
+        self.trace_admission(edge, item.transaction, true);
         self.deferred.push(item);
         Ok(())
     }
 
     /// Counts what `publish` was told no for.
-    pub(crate) fn count_refused_async(&mut self, edge: usize) {
+    pub(crate) fn count_refused_async(&mut self, edge: usize, transaction: u64) {
         self.counts.asynchronous[edge].rejected += 1;
         self.channels[edge].raise(&mut self.health, HealthKind::TaskReject);
-        let item = Staged::default();
-        self.trace_admission(edge, &item, false);
+        self.trace_admission(edge, transaction, false);
     }
 
-    fn trace_admission(&mut self, edge: usize, item: &Staged, accepted: bool) {
+    fn trace_admission(&mut self, edge: usize, transaction: u64, accepted: bool) {
         if !self.trace.on {
             return;
         }
         let from = self.plan.edges[edge].from;
         let mut event = self.recorded(TraceName::AsyncAdmission, from, clock::now());
         event.channel = edge as u32;
-        event.transaction = item.transaction;
+        event.transaction = transaction;
         event.attributes.push(("accepted", accepted.into()));
         self.trace.push(event);
     }

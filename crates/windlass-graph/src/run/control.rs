@@ -1,5 +1,6 @@
 //! What others may ask of a run while it goes on.
 
+use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
@@ -27,11 +28,63 @@ pub struct Control {
 /// What a run was asked, and has not done yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    transactions: Mutex<Vec<ConfigTransaction>>,
-    taps: Mutex<Vec<Tap>>,
+    asked: Mutex<Asked>,
     epochs: AtomicU64,
     ticks: AtomicU64,
 }
+
+#[derive(Debug, Default)]
+struct Asked {
+    transactions: Vec<ConfigTransaction>,
+    taps: Vec<Tap>,
+    /// The run has ended, or will never begin: nobody looks here any more.
+    over: bool,
+}
+
+/// Closes the inbox of a run when that ends, in whatever way: who waits for it is told.
+#[derive(Debug)]
+pub(crate) struct Closing(pub(crate) Arc<Inbox>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let taps = {
+            let mut asked = self.0.asked.lock();
+            asked.over = true;
+            std::mem::take(&mut asked.taps)
+        };
+        taps.iter().for_each(Tap::end);
+    }
+}
+
+/// How many transactions may wait for the next epoch.
+const TRANSACTIONS: usize = 1024;
+
+/// Why a configuration cannot be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReconfigureError {
+    /// The run has ended.
+    Ended,
+    /// As many transactions as may wait for the next epoch.
+    TooMany {
+        /// How many may.
+        most: usize,
+    },
+}
+
+impl fmt::Display for ReconfigureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReconfigureError::Ended => f.write_str("the run has ended"),
+            ReconfigureError::TooMany { most } => write!(
+                f,
+                "{most} transactions wait for the next epoch: put changes together, or wait for it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ReconfigureError {}
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,9 +123,17 @@ impl Control {
         self.stop.cancel();
     }
 
-    /// Changes configurations when the next epoch begins.
-    pub fn reconfigure(&self, transaction: ConfigTransaction) {
-        self.inbox.transactions.lock().push(transaction);
+    /// Changes configurations when the next epoch begins. If there is none, `runtime.config.unapplied_count` tells.
+    pub fn reconfigure(&self, transaction: ConfigTransaction) -> Result<(), ReconfigureError> {
+        let mut asked = self.inbox.asked.lock();
+        if asked.over {
+            return Err(ReconfigureError::Ended);
+        }
+        if asked.transactions.len() >= TRANSACTIONS {
+            return Err(ReconfigureError::TooMany { most: TRANSACTIONS });
+        }
+        asked.transactions.push(transaction);
+        Ok(())
     }
 
     /// How far it is.
@@ -84,7 +145,8 @@ impl Control {
         }
     }
 
-    /// Reads this edge from the next epoch on; its policy has to say `readers: multi`.
+    /// Reads this edge from the next epoch on; its policy has to say `readers: multi`. Of a run that has ended
+    /// there is nothing to read.
     pub fn tap(&self, edge: &str) -> Result<Tap, TapError> {
         let edges = &self.plan.graph.edges;
         let Some(place) = edges.iter().position(|there| there.id == edge) else {
@@ -95,7 +157,11 @@ impl Control {
             return Err(TapError::SingleReader(edge.to_owned()));
         }
         let tap = Tap::new(place, policy.capacity);
-        self.inbox.taps.lock().push(tap.clone());
+        let mut asked = self.inbox.asked.lock();
+        match asked.over {
+            false => asked.taps.push(tap.clone()),
+            true => tap.end(),
+        }
         Ok(tap)
     }
 }
@@ -107,14 +173,19 @@ impl Inbox {
     }
 
     pub(crate) fn take_taps(&self) -> Vec<Tap> {
-        std::mem::take(&mut *self.taps.lock())
+        std::mem::take(&mut self.asked.lock().taps)
+    }
+
+    /// How many transactions nobody has done.
+    pub(crate) fn unapplied(&self) -> usize {
+        self.asked.lock().transactions.len()
     }
 }
 
 impl Machine {
     /// Does what it was asked: each transaction whole, or the run ends.
     pub(crate) fn commit_config(&mut self) -> Result<(), Halt> {
-        let transactions = std::mem::take(&mut *self.inbox.transactions.lock());
+        let transactions = std::mem::take(&mut self.inbox.asked.lock().transactions);
         transactions
             .into_iter()
             .try_for_each(|transaction| self.reconfigure(transaction))

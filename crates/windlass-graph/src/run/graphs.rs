@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::sync::Mutex;
-use windlass_runtime::front::{FrontEnd, RuntimeStopping, Stopping};
+use windlass_runtime::front::{FrontEnd, Stopping};
 use windlass_runtime::sync::Notify;
 use windlass_runtime::time::timeout;
 use windlass_runtime::{CancellationToken, Handle};
@@ -34,13 +34,8 @@ pub(crate) struct Entered {
 impl Graphs {
     /// Makes a run known; none if the runtime is shutting down.
     pub(crate) fn enter(runtime: &Handle, name: &str, stop: CancellationToken) -> Option<Entered> {
-        let graphs = match runtime.attached::<Graphs>(|_| true) {
-            Some(graphs) => graphs,
-            None => match runtime.attached_or::<Graphs>(|_| true, Arc::default()) {
-                Ok(graphs) => graphs,
-                Err(RuntimeStopping) => return None,
-            },
-        };
+        let graphs = runtime.attached_or::<Graphs>(|_| true, Arc::default());
+        let graphs = graphs.ok()?;
         let id = {
             let mut state = graphs.state.lock();
             if state.stopping {
@@ -87,6 +82,10 @@ impl FrontEnd for Graphs {
             left.map(|run| format!("graph {} did not come to the end of its epoch", run.1))
                 .collect()
         })
+    }
+
+    fn stops_early(&self) -> bool {
+        true
     }
 
     fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {

@@ -102,31 +102,36 @@ impl Health {
     }
 
     pub(crate) fn raise(&mut self, kind: HealthKind, place: Place) {
+        self.raise_many(kind, place, 1);
+    }
+
+    fn raise_many(&mut self, kind: HealthKind, place: Place, count: u64) {
         if !self.enabled {
             return;
         }
-        self.raised += 1;
+        self.raised += count;
         let there = self
             .events
             .iter_mut()
             .find(|event| event.kind == kind && event.place == place);
         if let Some(event) = there {
-            event.count += 1;
+            event.count += count;
             event.last_epoch = self.epoch;
-            self.coalesced += 1;
+            self.coalesced += count;
             return;
         }
         if self.events.len() >= self.capacity {
-            self.dropped += 1;
+            self.dropped += count;
             return;
         }
         self.events.push(Noticed {
             kind,
             place,
-            count: 1,
+            count,
             first_epoch: self.epoch,
             last_epoch: self.epoch,
         });
+        self.coalesced += count - 1;
         if self.keep_fresh {
             self.fresh.push((kind, place));
         }
@@ -144,9 +149,7 @@ impl Health {
     /// Takes in what another part of the run has seen.
     pub(crate) fn merge(&mut self, other: &mut Health) {
         for event in other.events.drain(..) {
-            for _ in 0..event.count {
-                self.raise(event.kind, event.place);
-            }
+            self.raise_many(event.kind, event.place, event.count);
         }
     }
 

@@ -217,7 +217,7 @@ impl Machine {
             self.trace_call(component, finished, out);
         }
         for &edge in &out.refused {
-            self.count_refused_async(edge as usize);
+            self.count_refused_async(edge as usize, finished.call.transaction);
         }
         if let Some(message) = &finished.failed {
             return self.failed(component, message.clone(), out);

@@ -64,7 +64,7 @@ impl Machine {
             return Ok(());
         }
         if policy.kind == LoopKind::CoalescedEvent {
-            self.keep_newest_inputs(region);
+            self.drop_inputs(region, 1);
         }
         if policy.kind == LoopKind::AsyncTask {
             self.launch(region, composite);
@@ -122,18 +122,15 @@ impl Machine {
     fn turn_away(&mut self, region: usize, policy: &LoopPolicy) {
         match policy.drop_policy {
             None => {}
-            Some(Overflow::Overwrite | Overflow::DropOldest) => self.keep_newest_inputs(region),
-            Some(_) => {
-                for edge in self.edges_into(region) {
-                    self.channels[edge].drop_unread();
-                }
-            }
+            Some(Overflow::Overwrite | Overflow::DropOldest) => self.drop_inputs(region, 1),
+            Some(_) => self.drop_inputs(region, 0),
         }
     }
 
-    fn keep_newest_inputs(&mut self, region: usize) {
+    /// Drops what has come from outside, but for the newest `but` of each edge.
+    fn drop_inputs(&mut self, region: usize, but: usize) {
         for edge in self.edges_into(region) {
-            self.channels[edge].drop_all_but_newest();
+            self.channels[edge].drop_unread(but, &mut self.health);
         }
     }
 

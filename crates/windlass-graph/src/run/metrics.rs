@@ -264,6 +264,7 @@ impl Machine {
             "runtime.config.apply_count": run.config_applied,
             "runtime.config.rollback_count": run.config_rolled_back,
             "runtime.config.commit_count": run.config_committed,
+            "runtime.config.unapplied_count": self.inbox.unapplied(),
             "runtime.lifecycle.activated_count": run.activated,
             "runtime.lifecycle.deactivated_count": run.deactivated,
             "runtime.lifecycle.restored_count": run.restored,

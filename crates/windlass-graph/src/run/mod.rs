@@ -25,7 +25,7 @@ mod tap;
 mod trace;
 mod trigger;
 
-pub use control::{ConfigTransaction, Control, Progress};
+pub use control::{ConfigTransaction, Control, Progress, ReconfigureError};
 pub use health::{HealthEvent, HealthKind, Place};
 pub use metrics::{METRIC_SCHEMA_VERSION, Metrics, Sample};
 pub use options::{RunOptions, Snapshot};

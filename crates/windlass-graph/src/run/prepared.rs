@@ -12,7 +12,7 @@ use windlass_core::task::{JoinError, JoinHandle};
 use windlass_runtime::Handle;
 use windlass_runtime::task::yield_now;
 
-use super::control::{Control, Inbox};
+use super::control::{Closing, Control, Inbox};
 use super::facts::nanos;
 use super::graphs::{Entered, Graphs};
 use super::invoke::outcome;
@@ -56,6 +56,7 @@ pub struct Run {
     prepared: Prepared,
     control: Control,
     options: RunOptions,
+    closing: Closing,
 }
 
 /// A run that goes on in a task of its own: its end can be awaited.
@@ -86,10 +87,12 @@ impl Prepared {
 
     /// A run that has not begun yet, for those who want its control first.
     pub fn begin(&self, options: RunOptions) -> Run {
+        let inbox = Arc::<Inbox>::default();
         Run {
+            closing: Closing(inbox.clone()),
             control: Control {
                 plan: self.plan.clone(),
-                inbox: Arc::default(),
+                inbox,
                 stop: options.stop.clone(),
             },
             prepared: self.clone(),
@@ -107,7 +110,6 @@ impl Prepared {
         let graph = &self.plan.graph;
         let mut members = Vec::with_capacity(graph.components.len());
         let mut missing = Vec::new();
-        let mut incomplete = false;
         for (place, component) in graph.components.iter().enumerate() {
             let name = &component.type_name;
             let made = outcome(catch_unwind(AssertUnwindSafe(|| {
@@ -136,15 +138,14 @@ impl Prepared {
             Err(failed) => (Vec::new(), Some(failed)),
         };
         let mut machine = Machine::new(self.plan.clone(), members, lanes, inbox, options);
-        if let Some((lane, error)) = &failed {
-            let message = format!("lane {} has no threads: {error}", graph.lanes[*lane].id);
+        if let Some((lane, error)) = failed {
+            let message = format!("lane {} has no threads: {error}", graph.lanes[lane].id);
             machine.halt("start", ErrorCode::Runtime, None, message);
         }
-        for (component, message) in missing.drain(..) {
+        for (component, message) in missing {
             machine.halt("construct", ErrorCode::Validation, Some(component), message);
-            incomplete = true;
         }
-        if failed.is_some() || incomplete {
+        if !machine.errors.is_empty() {
             return Err(Box::new(report(machine, StopReason::Error, None)));
         }
         Ok(machine)
@@ -166,6 +167,7 @@ impl Run {
             prepared,
             control,
             mut options,
+            closing: _closing,
         } = self;
         // Stopped by whoever holds the token, and by the runtime's shutdown.
         options.stop = options.stop.child();
@@ -246,7 +248,7 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
         reason = StopReason::Error;
     }
     let snapshot = options.snapshot.then(|| machine.take_snapshot());
-    machine.end_taps();
+    machine.feed_taps();
     machine.finish();
     machine.trace_health();
     report(machine, reason, snapshot)

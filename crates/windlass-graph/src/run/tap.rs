@@ -97,7 +97,7 @@ impl Tap {
         }
     }
 
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         self.0.state.lock().over = true;
         self.0.changed.notify_waiters();
     }
@@ -114,6 +114,13 @@ impl fmt::Debug for Tap {
 pub(crate) struct Tapping {
     tap: Tap,
     reader: usize,
+}
+
+/// The run has ended, or its future was dropped: who waits is told.
+impl Drop for Tapping {
+    fn drop(&mut self) {
+        self.tap.end();
+    }
 }
 
 impl Machine {
@@ -147,11 +154,5 @@ impl Machine {
                 tap.0.changed.notify_waiters();
             }
         }
-    }
-
-    pub(crate) fn end_taps(&mut self) {
-        self.feed_taps();
-        self.taps.drain(..).for_each(|tapping| tapping.tap.end());
-        self.inbox.take_taps().iter().for_each(Tap::end);
     }
 }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass::{JoinHandle, Runtime, shield, task, yield_now};
+use windlass_runtime::front::{FrontEnd, Stopping};
 
 use crate::support::{
     Drops, Gate, Notify, PATIENCE, eventually, expect_panics, hold_worker, in_time, join,
@@ -672,4 +673,54 @@ fn futures_that_spawn_in_their_drop_do_not_hold_the_shutdown_up() {
     let report = in_time("the shutdown", move || runtime.shutdown(PATIENCE));
     assert!(report.is_clean(), "{report}");
     assert_eq!(dropped.load(Ordering::SeqCst), 100);
+}
+
+/// A front end that says when it was told to stop.
+struct Told {
+    name: &'static str,
+    early: bool,
+    log: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl FrontEnd for Told {
+    fn stop(self: Arc<Self>, _timeout: Duration) -> Stopping {
+        Box::pin(async move {
+            yield_now().await;
+            self.log.lock().expect("no panic").push(self.name);
+            Vec::new()
+        })
+    }
+
+    fn stops_early(&self) -> bool {
+        self.early
+    }
+
+    fn dump(&self, _out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn front_ends_that_use_others_stop_first_and_then_the_last_that_came() {
+    let runtime = runtime(2);
+    let log = Arc::<Mutex<Vec<&'static str>>>::default();
+    for (name, early) in [
+        ("processes", false),
+        ("graphs", true),
+        ("others", false),
+        ("more graphs", true),
+        ("the last", false),
+    ] {
+        let log = log.clone();
+        let told = Told { name, early, log };
+        runtime
+            .handle()
+            .attach(Arc::new(told))
+            .expect("it is running");
+    }
+    runtime.shutdown(PATIENCE);
+    assert_eq!(
+        *log.lock().expect("no panic"),
+        ["more graphs", "graphs", "the last", "others", "processes"]
+    );
 }

@@ -89,7 +89,7 @@ fn members_can_be_reconfigured_at_any_time() {
             windlass_runtime::task::yield_now().await;
         }
         let change = ConfigTransaction::new().set("a", Default::default());
-        running.control().reconfigure(change);
+        running.control().reconfigure(change).unwrap();
         running.await.unwrap()
     });
     assert!(result.is_ok(), "{:?}", result.errors);
@@ -169,4 +169,29 @@ fn a_full_trace_keeps_its_last_event_as_it_is() {
         panic!("{:?}", result.trace.events)
     };
     assert!(only.attributes.is_empty(), "{only:?}");
+}
+
+#[test]
+fn what_a_loop_leaves_unread_stays_within_the_capacity_of_its_edge() {
+    let mut stage = Stage::new(
+        "
+components:
+  - {id: s, type: test.Source, config: {epochs: [[1, 2]], repeat: 1}, execution: {lane: main}}
+  - {id: m, type: test.Fail, trigger_policy: {type: any_input, inputs: [in, own]}, execution: {lane: main, on_error: isolate}}
+edges:
+  - {id: e, from: s.out, to: m.in, kind: immediate, policy: {mode: queue, capacity: 3}}
+  - {id: own, from: m.out, to: m.own, kind: immediate}
+composite_loops:
+  - {id: loop, components: [m], loop_policy: {type: async_task}}
+",
+    );
+    let open = windlass_graph::component::Descriptor::new().open_ports();
+    stage.registry.function("test.Fail", open, |_| {
+        Err(windlass_graph::component::Failure::new("isolated at once"))
+    });
+    let result = stage.steps(50);
+    let count = |name: &str| count(&result, &format!("channel.{name}"), "e");
+    assert!(count("waiting") <= 3, "{} wait", count("waiting"));
+    let accounted = count("delivery_count") + count("lost_count") + count("waiting");
+    assert_eq!(count("publish_count"), accounted);
 }

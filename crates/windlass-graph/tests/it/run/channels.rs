@@ -1,5 +1,8 @@
 //! Edges: when a message becomes visible, how it is kept, and what happens to those that do not fit.
 
+use std::future::Future;
+use std::task::Poll;
+
 use windlass_graph::run::{HealthKind, TapError};
 use windlass_graph::{Payload, RunOptions, StopReason};
 use windlass_runtime::Runtime;
@@ -369,4 +372,59 @@ fn a_state_edge_writes_the_store_and_components_read_it() {
     };
     let again = stage.run(options).snapshot.unwrap();
     assert_eq!(again.store.get("mine"), Some(&Payload::from(2)));
+}
+
+/// An edge that may be tapped, in a graph whose run goes on for ever.
+fn tappable() -> Stage {
+    pair("[]", "immediate", "readers: multi", ANY)
+}
+
+#[test]
+fn who_waits_at_a_tap_is_told_however_the_run_ends() {
+    let endless = || RunOptions::steps(u64::MAX);
+    Runtime::simulated(1).block_on(async {
+        // It never began.
+        let run = tappable().begin(endless());
+        let tap = run.control().tap("e").unwrap();
+        drop(run);
+        assert_eq!(tap.next().await, None);
+        // Its future was dropped.
+        let run = tappable().begin(endless());
+        let (control, tap) = (run.control().clone(), run.control().tap("e").unwrap());
+        let mut running = Box::pin(run.run());
+        let polled = std::future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx).is_ready()));
+        assert!(!polled.await);
+        drop(running);
+        assert_eq!(tap.next().await, None);
+        // It is over.
+        assert_eq!(control.tap("e").unwrap().next().await, None);
+        // It could not begin.
+        let mut failing = tappable();
+        failing.registry = windlass_graph::component::Registry::new();
+        let run = failing.begin(endless());
+        let tap = run.control().tap("e").unwrap();
+        assert_eq!(run.run().await.stop_reason, StopReason::Error);
+        assert_eq!(tap.next().await, None);
+    });
+}
+
+#[test]
+fn a_tap_waits_for_the_next_message_in_real_time() {
+    let stage = pair("[[1], [2], [3]]", "immediate", "readers: multi", ANY);
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let got = runtime.block_on(async {
+        let run = stage.begin(RunOptions::steps(3));
+        let tap = run.control().tap("e").unwrap();
+        let running = run.start();
+        let mut got = Vec::new();
+        while let Some(message) = tap.next().await {
+            got.push((message.payload.as_i64(), message.missed));
+        }
+        running.await.unwrap();
+        got
+    });
+    let seen: i64 = got.iter().filter_map(|(value, _)| *value).count() as i64;
+    let missed: u64 = got.iter().map(|(_, missed)| missed).sum();
+    // Those that it missed at the very end nobody tells it of.
+    assert!(seen >= 1 && seen as u64 + missed <= 3, "{got:?}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windlass_graph::component::{Component, Descriptor, Failure, Invocation, Setup};
 use windlass_graph::model::Config;
-use windlass_graph::run::ConfigTransaction;
+use windlass_graph::run::{ConfigTransaction, ReconfigureError};
 use windlass_graph::{RunOptions, StopReason};
 use windlass_runtime::Runtime;
 
@@ -181,7 +181,7 @@ fn config(text: Value) -> Config {
 fn reconfigured(changes: ConfigTransaction) -> (Vec<String>, windlass_graph::RunResult) {
     let stage = diaries("", "");
     let run = stage.begin(RunOptions::steps(1).traced());
-    run.control().reconfigure(changes);
+    run.control().reconfigure(changes).unwrap();
     let result = Runtime::simulated(1).block_on(run.run());
     let log = stage.log.take();
     let about = |line: &String| line.contains("valid") || line.contains("value");
@@ -248,4 +248,21 @@ fn a_transaction_for_nobody_ends_the_run_and_names_it() {
     let nobody = ConfigTransaction::new().set("nobody", Config::new());
     let (_, result) = reconfigured(nobody);
     assert!(result.errors[0].message.contains("nobody"));
+}
+
+#[test]
+fn a_transaction_that_nobody_will_do_is_refused_or_counted() {
+    let stage = diaries("", "");
+    let run = stage.begin(RunOptions::steps(1));
+    let control = run.control().clone();
+    let none = ConfigTransaction::new;
+    for _ in 0..1024 {
+        control.reconfigure(none()).unwrap();
+    }
+    let full = control.reconfigure(none());
+    assert_eq!(full, Err(ReconfigureError::TooMany { most: 1024 }));
+    control.stop();
+    let result = Runtime::simulated(1).block_on(run.run());
+    assert_eq!(result.metrics.sum("runtime.config.unapplied_count"), 1024.0);
+    assert_eq!(control.reconfigure(none()), Err(ReconfigureError::Ended));
 }

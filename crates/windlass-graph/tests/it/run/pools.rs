@@ -292,3 +292,25 @@ fn a_batch_says_which_workers_ran_it() {
     assert!(calls.clone().all(|e| e.worker_id.is_some()));
     assert_eq!(calls.count(), 3);
 }
+
+#[test]
+fn priority_orders_without_starving() {
+    let stage = Stage::new(
+        "
+lanes: {pool: {type: thread_pool, max_threads: 1}}
+components:
+  - {id: low, type: test.Sink, execution: {lane: pool, priority: background}}
+  - {id: middle, type: test.Sink, execution: {lane: pool}}
+  - {id: high, type: test.Sink, execution: {lane: pool, priority: high}}
+edges: []
+",
+    );
+    let result = stage.run_really(RunOptions::steps(50));
+    let epoch = ["high", "middle", "low"];
+    let expected: Vec<&str> = epoch.into_iter().cycle().take(150).collect();
+    assert_eq!(result.order, expected);
+    for class in ["high", "normal", "background"] {
+        let name = format!("scheduler.priority_{class}_count");
+        assert_eq!(count(&result, &name, "pool"), 50, "{class}");
+    }
+}
