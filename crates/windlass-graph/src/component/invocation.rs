@@ -154,6 +154,8 @@ pub(crate) struct Outbox {
     pub(crate) state: Vec<(Arc<str>, Payload)>,
     pub(crate) report: Option<LoopReport>,
     pub(crate) observed_cancel: bool,
+    /// Nothing more will come of the component.
+    pub(crate) finished: bool,
     /// The room that is left on async edges that have a limit and refuse beyond it.
     pub(crate) room: Vec<(u32, usize)>,
     pub(crate) publishes: u32,
@@ -386,6 +388,12 @@ impl<'a> Invocation<'a> {
         requested
     }
 
+    /// Says that nothing more will come of this component: it is not invoked again. For sources that come to an end,
+    /// such as a file: a run until it is idle ends with them.
+    pub fn finish(&mut self) {
+        self.out.finished = true;
+    }
+
     /// Tells the composite loop how far it is. The last report of a pass counts.
     pub fn report_loop_convergence(
         &mut self,
@@ -430,6 +438,7 @@ impl Outbox {
             self.report = None;
         }
         self.observed_cancel = false;
+        self.finished = false;
         self.room.clear();
         self.publishes = 0;
         self.refused.clear();

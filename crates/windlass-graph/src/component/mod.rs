@@ -30,9 +30,12 @@ pub mod built_in;
 mod descriptor;
 mod failure;
 mod invocation;
+mod outside;
 mod registry;
 mod setup;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -45,13 +48,15 @@ pub(crate) use invocation::{
     Call, Env, LoopReport, Origin, Outbox, PackedId, Staged, refuses_early,
 };
 pub use invocation::{Invocation, MessageId, Received};
+pub(crate) use outside::Door;
+pub use outside::{Outside, WeakOutside};
 pub use registry::{Maker, Registry};
 pub use setup::{Input, Output, Setup};
 
 /// What runs at a node of a graph.
 ///
 /// The calls come in this order: `configure`, `activate`, `restore` and `reset` if the run asks for them,
-/// `execute` as often as the trigger says, `snapshot` if asked for, `deactivate`. Components are started in
+/// `execute` as often as the trigger says, `snapshot` if asked for, `drain`, `deactivate`. Components are started in
 /// the order of `depends_on` and stopped in the opposite one. Nothing is called twice at once.
 pub trait Component: Send {
     /// Says what the type is like.
@@ -90,6 +95,12 @@ pub trait Component: Send {
         Ok(None)
     }
 
+    /// What has to end before it is deactivated when a run comes to its end, such as a task that still writes. The
+    /// run waits for it as long as `RunOptions::drain` says.
+    fn drain(&mut self) -> Option<Drain> {
+        None
+    }
+
     /// Lets go of what it holds.
     fn deactivate(&mut self) -> Result<(), Failure> {
         Ok(())
@@ -112,6 +123,9 @@ pub trait Component: Send {
         None
     }
 }
+
+/// What a component waits for before it is deactivated.
+pub type Drain = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
 /// The work of a component that may run several times at once.
 pub trait Reentrant: Send + Sync {

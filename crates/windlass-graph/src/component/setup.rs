@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
-use super::Failure;
+use windlass_runtime::sync::Notify;
+
+use super::{Door, Failure, Outside};
 use crate::compile::{NodePlan, PortPlan};
 use crate::model::{Config, Graph};
 use crate::payload::{Data, Payload};
@@ -15,6 +18,9 @@ pub struct Setup<'a> {
     pub(crate) config: &'a Config,
     pub(crate) node: &'a NodePlan,
     pub(crate) graph: &'a Graph,
+    pub(crate) bell: &'a Arc<Notify>,
+    /// Made when it is asked for.
+    pub(crate) door: &'a mut Option<Arc<Door>>,
 }
 
 /// An input port of a component, found by `Setup::input`. The default is connected to nothing.
@@ -62,6 +68,14 @@ impl<'a> Setup<'a> {
             place: place(&self.node.outputs, name)?,
             of: PhantomData,
         })
+    }
+
+    /// A door to the world outside: for a component that has a task of its own, which brings things.
+    ///
+    /// Such a component runs when something has come, besides what its trigger says. If that is `manual`, on a lane
+    /// that follows no real clock, it runs only then, or when messages have come; not in every epoch.
+    pub fn outside(&mut self) -> Outside {
+        self.door.get_or_insert_with(|| Door::new(self.bell)).open()
     }
 
     /// The names of the output ports at which edges begin.

@@ -80,6 +80,7 @@ impl Machine {
             facts: self.facts.clone(),
             env: self.env.clone(),
             members,
+            doors: Vec::new(),
             channels,
             triggers,
             lanes: self.lanes.iter().map(|lane| lane.beside()).collect(),

@@ -11,6 +11,7 @@ impl Machine {
     pub(crate) async fn begin(&mut self) -> Result<(), Halt> {
         // First of all: everything else may concern what a loop has taken along.
         let mut held = self.join_apart().await?;
+        self.look_outside();
         self.commit_store();
         self.commit_config()?;
         self.add_taps();

@@ -7,14 +7,13 @@
 //! Deadlines are absolute: a tick that is late does not make all that follow late. What a tick does that took
 //! longer than its period is for `overrun_policy` to say.
 
-use std::time::Duration;
-
 use windlass_core::sync::clock;
 use windlass_runtime::CancellationToken;
-use windlass_runtime::time::timeout;
 
 use super::facts::nanos;
+use super::lane::LaneState;
 use super::machine::Machine;
+use super::outside::wait_outside;
 use crate::model::{Lane, LaneKind, OverrunPolicy};
 
 /// A lane that follows the real clock.
@@ -65,26 +64,65 @@ pub(crate) struct TickEnd {
 impl Machine {
     /// The first epoch is about to begin: time counts from now, if it is real.
     pub(crate) fn begin_clock(&mut self, now: u64) {
-        self.on_clock = self
-            .lanes
-            .iter()
-            .any(|lane| lane.cadence_on_clock.is_some());
+        let follows = self.lanes.iter().any(|l| l.cadence_on_clock.is_some());
+        let simulates = |l: &LaneState| l.cadence > 0 && l.cadence_on_clock.is_none();
+        let simulates = self.lanes.iter().any(simulates);
+        // What comes from outside comes in real time; a rate that is simulated says that nothing else does.
+        self.on_clock = follows || (!self.doors.is_empty() && !simulates);
         if self.on_clock {
             self.clock_zero = now;
         }
     }
 
-    /// Sleeps until a lane is due, until somebody asks to stop, or until the run's time is over; then says which
-    /// lanes are due.
-    pub(crate) async fn wait_until_due(&mut self, stop: &CancellationToken, left: Option<u64>) {
+    /// Sleeps until there is something to do, until somebody asks to stop, or until the run's time is over; then
+    /// says which lanes are due. `idle`: nothing ran in the last epoch.
+    pub(crate) async fn wait(&mut self, stop: &CancellationToken, left: Option<u64>, idle: bool) {
         let begun = self.elapsed();
-        let next = self.next_instant().unwrap_or(begun);
-        let next = left.map_or(next, |left| next.min(begun.saturating_add(left)));
-        while self.elapsed() < next && !stop.is_cancelled() {
-            let left = Duration::from_nanos(next.saturating_sub(self.elapsed()));
+        let end = left.map_or(u64::MAX, |left| begun.saturating_add(left));
+        let bell = self.inbox.bell.clone();
+        while !stop.is_cancelled() {
+            let next = self.next_epoch(idle).map_or(end, |next| next.min(end));
+            let now = self.elapsed();
+            if now >= next {
+                break;
+            }
             // Who asks to stop wakes us up.
-            let _ = timeout(left, stop.cancelled()).await;
+            let left = (next < u64::MAX).then(|| next - now);
+            wait_outside(&bell, stop, left).await;
         }
+        if self.on_clock {
+            self.find_due(begun);
+        }
+    }
+
+    /// When the next epoch is to begin; none: when something comes from outside.
+    fn next_epoch(&self, idle: bool) -> Option<u64> {
+        const AT_ONCE: Option<u64> = Some(0);
+        let open = !self.doors.is_empty();
+        if open && (self.has_news() || !self.deferred.is_empty() || self.inbox.is_asked()) {
+            return AT_ONCE;
+        }
+        let instant = self.on_clock.then(|| self.next_instant()).flatten();
+        if instant.is_some() {
+            return instant;
+        }
+        // Simulated time passes in epochs.
+        let passes = !self.on_clock && self.follows_time();
+        match idle && !passes && self.expects_news() {
+            true => None,
+            false => AT_ONCE,
+        }
+    }
+
+    /// Whether time will make something run.
+    fn follows_time(&self) -> bool {
+        let triggers = self.triggers.iter().zip(&self.members);
+        let mut triggers = triggers.filter(|(_, member)| member.active && !member.finished);
+        triggers.any(|(trigger, _)| trigger.next_wake().is_some()) || self.is_apart()
+    }
+
+    /// Says which lanes are due.
+    fn find_due(&mut self, begun: u64) {
         let now = self.elapsed();
         for lane in &mut self.lanes {
             lane.now = now;

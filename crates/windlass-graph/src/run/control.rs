@@ -7,6 +7,7 @@ use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_core::sync::clock;
 use windlass_runtime::CancellationToken;
+use windlass_runtime::sync::Notify;
 
 use super::invoke::outcome;
 use super::machine::{Halt, Machine};
@@ -31,6 +32,8 @@ pub(crate) struct Inbox {
     asked: Mutex<Asked>,
     epochs: AtomicU64,
     ticks: AtomicU64,
+    /// Wakes the run when it waits for the world outside.
+    pub(crate) bell: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -133,6 +136,8 @@ impl Control {
             return Err(ReconfigureError::TooMany { most: TRANSACTIONS });
         }
         asked.transactions.push(transaction);
+        drop(asked);
+        self.inbox.bell.notify_one();
         Ok(())
     }
 
@@ -170,6 +175,12 @@ impl Inbox {
     pub(crate) fn set_progress(&self, epochs: u64, ticks: u64) {
         self.epochs.store(epochs, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has asked for something.
+    pub(crate) fn is_asked(&self) -> bool {
+        let asked = self.asked.lock();
+        !asked.transactions.is_empty() || !asked.taps.is_empty()
     }
 
     pub(crate) fn take_taps(&self) -> Vec<Tap> {

@@ -8,6 +8,7 @@ use windlass_core::sync::clock;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::trace::{NONE, Recorded, TraceName};
+use super::trigger::From;
 use crate::component::{
     Call, Component, Env, Failure, Invocation, Origin, Outbox, Received, Reentrant,
 };
@@ -81,20 +82,27 @@ pub(crate) fn outcome<T>(
 impl Machine {
     /// Runs a component here: what each invocation published is committed before the next begins.
     pub(crate) fn step_inline(&mut self, component: usize, iteration: u64) -> Result<u64, Halt> {
-        if !self.members[component].active {
+        if !self.members[component].runs() {
             return Ok(0);
         }
+        let outside = self.outside_of(component);
         let now = self.lanes[self.facts.components[component].lane].now;
         // A member of a loop may publish to itself: what it has got is fixed before it runs.
         if self.hold.is_none() && self.facts.components[component].plain.is_some() {
-            return self.step_plainly(component, now);
+            return self.step_plainly(component, now, outside);
         }
         let mut ready = self.ready.take().unwrap_or_default();
-        self.triggers[component].check(&mut self.channels, now, &mut self.health, &mut ready);
+        self.triggers[component].check(
+            &mut self.channels,
+            now,
+            &mut self.health,
+            &mut ready,
+            outside,
+        );
         let mut invocations = 0;
         let mut result = Ok(());
         while let Some(mut inputs) = ready.list.pop_front() {
-            if result.is_ok() && self.members[component].active {
+            if result.is_ok() && self.members[component].may_finish() {
                 invocations += 1;
                 result = self.invoke(component, &mut inputs, iteration);
             }
@@ -105,7 +113,7 @@ impl Machine {
     }
 
     /// Runs a component once for each message, straight from the channels.
-    fn step_plainly(&mut self, component: usize, now: u64) -> Result<u64, Halt> {
+    fn step_plainly(&mut self, component: usize, now: u64, outside: From) -> Result<u64, Halt> {
         let edge_of = |machine: &Machine, nth: usize| {
             let edges = machine.facts.components[component].plain.as_ref()?;
             edges.get(nth).map(|&edge| edge as usize)
@@ -117,16 +125,24 @@ impl Machine {
         while let Some(edge) = edge_of(self, nth) {
             nth += 1;
             for _ in 0..self.channels[edge].available() {
+                if self.members[component].held {
+                    break;
+                }
                 let Some(message) = self.channels[edge].take(now, &mut self.health) else {
                     break;
                 };
                 inputs.clear();
                 inputs.push(message);
-                if result.is_ok() && self.members[component].active {
+                if result.is_ok() && self.members[component].may_finish() {
                     invocations += 1;
                     result = self.invoke(component, &mut inputs, 0);
                 }
             }
+        }
+        inputs.clear();
+        if invocations == 0 && outside == (From::Door { woken: true }) {
+            invocations += 1;
+            result = self.invoke(component, &mut inputs, 0);
         }
         self.counts.plain_ready[component] += invocations;
         inputs.clear();
@@ -221,6 +237,11 @@ impl Machine {
         }
         if let Some(message) = &finished.failed {
             return self.failed(component, message.clone(), out);
+        }
+        let member = &mut self.members[component];
+        member.finished |= out.finished;
+        if member.door.is_some() {
+            member.look_outside();
         }
         self.counts.publication.staged += out.staged.len() as u64;
         if !out.state.is_empty() {

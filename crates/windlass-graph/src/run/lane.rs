@@ -28,7 +28,7 @@ pub(crate) struct LaneState {
     pub(crate) now: u64,
     has_ticked: bool,
     kind: LaneKind,
-    cadence: u64,
+    pub(crate) cadence: u64,
     /// If it follows the real clock.
     pub(crate) cadence_on_clock: Option<Cadence>,
     /// Whether it collects in this epoch.
@@ -249,7 +249,8 @@ impl Machine {
         if lane.cadence > 0 {
             return None;
         }
-        let triggers = lane.timed.iter().filter(|&&c| self.members[c].active);
+        let runs = |&&c: &&usize| self.members[c].active && !self.members[c].finished;
+        let triggers = lane.timed.iter().filter(runs);
         let triggers = triggers.filter_map(|&c| self.triggers[c].next_wake());
         let loops = lane.paced_loops.iter().filter(|&&l| self.loop_has_work(l));
         let loops = loops.filter_map(|&composite| self.loop_wake(composite));

@@ -1,26 +1,42 @@
 //! The life of components in a run: started in the order of `depends_on`, stopped in the opposite one.
 
-use windlass_core::sync::clock;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+use std::time::Duration;
 
+use windlass_core::sync::clock;
+use windlass_runtime::time::timeout;
+
+use super::facts::nanos;
+use super::invoke::outcome;
 use super::machine::{Halt, Machine};
 use super::options::{RunOptions, Snapshot};
 use super::result::ErrorCode;
 use super::trace::TraceName;
-use crate::component::Setup;
+use crate::component::{Drain, Setup};
 
 impl Machine {
     /// Starts all components. Those that have been started when one fails are stopped by `finish`.
     pub(crate) fn start(&mut self, options: &RunOptions) -> Result<(), Halt> {
         let plan = self.plan.clone();
+        let bell = self.inbox.bell.clone();
         for &component in &plan.start_order {
             let config = self.configs[component].clone();
+            let mut door = None;
             let mut setup = Setup {
                 id: &plan.graph.components[component].id,
                 config: &config,
                 node: &plan.nodes[component],
                 graph: &plan.graph,
+                bell: &bell,
+                door: &mut door,
             };
             let configured = self.ask(component, |member| member.configure(&mut setup));
+            if door.is_some() {
+                self.doors.push(component);
+                self.members[component].door = door;
+            }
             self.must(
                 component,
                 "configure",
@@ -102,16 +118,37 @@ impl Machine {
         snapshot
     }
 
-    /// Stops what was started, the last first.
-    pub(crate) fn finish(&mut self) {
+    /// Stops what was started, the last first, each when it is drained.
+    pub(crate) async fn finish(&mut self, options: &RunOptions) {
         let plan = self.plan.clone();
+        let began = clock::now();
         for &component in plan.start_order.iter().rev() {
             if self.members[component].active {
+                let left = nanos(options.drain).saturating_sub(clock::now() - began);
+                self.drain(component, Duration::from_nanos(left)).await;
                 self.deactivate(component);
             }
             // Its destructor is user code.
             let member = std::mem::take(&mut self.members[component]);
             windlass_core::task::contain(|| drop(member));
+        }
+    }
+
+    /// Waits for what a component has to end first.
+    async fn drain(&mut self, component: usize, left: Duration) {
+        let drained = match self.ask(component, |member| Ok(member.drain())) {
+            Ok(None) => return,
+            Ok(Some(drain)) => match timeout(left, contained(drain)).await {
+                Ok(drained) => drained,
+                Err(_) => {
+                    Err("was not drained in time; `RunOptions::drain` says how long".to_owned())
+                }
+            },
+            Err(message) => Err(message),
+        };
+        if let Err(message) = drained {
+            let code = ErrorCode::ComponentDeactivate;
+            self.add_error("drain", code, Some(component), message, false);
         }
     }
 
@@ -141,4 +178,20 @@ impl Machine {
             self.trace.push(event);
         }
     }
+}
+
+/// What comes of a component's future, which may panic.
+async fn contained(mut drain: Drain) -> Result<(), String> {
+    let drained = poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| drain.as_mut().poll(cx)));
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(drained)) => Poll::Ready(outcome(Ok(drained))),
+            Err(panic) => Poll::Ready(outcome(Err(panic))),
+        }
+    });
+    let result = drained.await;
+    // Its destructor is user code.
+    windlass_core::task::contain(|| drop(drain));
+    result
 }

@@ -26,7 +26,7 @@ use super::tap::Tapping;
 use super::trace::{Recorded, TraceName, Tracing};
 use super::trigger::{Ready, Trigger};
 use crate::compile::{Plan, Region};
-use crate::component::{Component, Env, Outbox, Received, Reentrant, Staged};
+use crate::component::{Component, Door, Env, Outbox, Received, Reentrant, Staged};
 use crate::model::Config;
 use crate::payload::Payload;
 
@@ -36,6 +36,8 @@ pub(crate) struct Machine {
     pub(crate) facts: Arc<Facts>,
     pub(crate) env: Arc<Env>,
     pub(crate) members: Vec<Member>,
+    /// The components that have a door to the world outside.
+    pub(crate) doors: Vec<usize>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) lanes: Vec<LaneState>,
@@ -97,6 +99,14 @@ pub(crate) struct Member {
     pub(crate) reentrant: Option<Arc<dyn Reentrant>>,
     /// Whether it was activated and has not been deactivated.
     pub(crate) active: bool,
+    /// Whether it has said that nothing more will come of it.
+    pub(crate) finished: bool,
+    /// How it hears of the world outside.
+    pub(crate) door: Option<Arc<Door>>,
+    /// Something has come from there.
+    pub(crate) woken: bool,
+    /// It does not want to be invoked for now.
+    pub(crate) held: bool,
 }
 
 /// The run has to end; why is in its errors.
@@ -128,6 +138,7 @@ impl Machine {
             }),
             facts: Arc::new(Facts::new(&plan)),
             members,
+            doors: Vec::new(),
             channels: channels.collect(),
             triggers: (0..graph.components.len())
                 .map(|c| Trigger::new(&plan, c))

@@ -17,6 +17,7 @@ mod loops;
 mod machine;
 mod metrics;
 mod options;
+mod outside;
 mod pool;
 mod prepared;
 mod result;

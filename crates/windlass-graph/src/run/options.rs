@@ -18,7 +18,8 @@ use super::store::Store;
 /// ```
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// How many epochs; none or 0: 1, or 1000 with `until_idle`, or no limit with `duration`.
+    /// How many epochs; none or 0: 1, or 1000 with `until_idle` (no limit if things may come from outside), or no
+    /// limit with `duration`.
     pub steps: Option<u64>,
     /// It begins no epoch after this time.
     pub duration: Option<Duration>,
@@ -40,6 +41,8 @@ pub struct RunOptions {
     pub reset: bool,
     /// Whether a snapshot is taken at the end.
     pub snapshot: bool,
+    /// How long all components together have at the end for what they have to end first.
+    pub drain: Duration,
 }
 
 /// What a run goes on from: what its components and its state store held.
@@ -55,6 +58,8 @@ pub struct Snapshot {
 const TRACE_CAPACITY: usize = 1 << 18;
 /// How many invocations the order of a run holds unless one says otherwise.
 const ORDER_CAPACITY: usize = 1 << 16;
+/// How long components have at the end unless one says otherwise.
+const DRAIN: Duration = Duration::from_secs(5);
 /// How many epochs a run has at most that ends when it is idle, unless one says otherwise.
 const IDLE_STEPS: u64 = 1000;
 
@@ -72,6 +77,7 @@ impl Default for RunOptions {
             restore: None,
             reset: false,
             snapshot: false,
+            drain: DRAIN,
         }
     }
 }
@@ -91,11 +97,12 @@ impl RunOptions {
         self
     }
 
-    /// How many epochs there may be.
-    pub(crate) fn most_epochs(&self) -> u64 {
+    /// How many epochs there may be; `open`: things may come from outside.
+    pub(crate) fn most_epochs(&self, open: bool) -> u64 {
         match self.steps.filter(|&steps| steps > 0) {
             Some(steps) => steps,
-            None if self.until_idle => IDLE_STEPS,
+            None if self.until_idle && !open => IDLE_STEPS,
+            None if self.until_idle => u64::MAX,
             None if self.duration.is_some() => u64::MAX,
             None => 1,
         }

@@ -84,12 +84,19 @@ impl Machine {
         component: usize,
         iteration: u64,
     ) -> Result<u64, Halt> {
-        if !self.members[component].active {
+        if !self.members[component].runs() {
             return Ok(0);
         }
+        let outside = self.outside_of(component);
         let mut ready = self.ready.take().unwrap_or_default();
         let now = self.lanes[self.facts.components[component].lane].now;
-        self.triggers[component].check(&mut self.channels, now, &mut self.health, &mut ready);
+        self.triggers[component].check(
+            &mut self.channels,
+            now,
+            &mut self.health,
+            &mut ready,
+            outside,
+        );
         let result = match self.admit_invocations(component, &mut ready) {
             Ok(()) if ready.list.is_empty() => Ok(0),
             Ok(()) => self.run_batch(component, &mut ready, iteration).await,
@@ -253,7 +260,7 @@ impl Machine {
             self.settle(component, &done.finished, &mut done.out)?;
             self.commit(&mut done.out.staged)?;
             ready.recycle(done.inputs);
-            if !self.members[component].active {
+            if !self.members[component].may_finish() {
                 break;
             }
         }

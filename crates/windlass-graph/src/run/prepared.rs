@@ -204,16 +204,17 @@ async fn drive(machine: &mut Machine, options: &RunOptions, _entered: &Entered) 
     if machine.start(options).is_err() {
         return StopReason::Error;
     }
-    let most = options.most_epochs();
+    let most = options.most_epochs(!machine.doors.is_empty());
     let began = clock::now();
     machine.begin_clock(began);
     let mut epochs = 0;
+    let mut idle = false;
     while epochs < most {
-        if machine.on_clock && !options.stop.is_cancelled() {
+        if !options.stop.is_cancelled() {
             let left = options
                 .duration
                 .map(|d| nanos(d).saturating_sub(clock::now() - began));
-            machine.wait_until_due(&options.stop, left).await;
+            machine.wait(&options.stop, left, idle).await;
         }
         if options.stop.is_cancelled() {
             return StopReason::StopRequested;
@@ -226,10 +227,15 @@ async fn drive(machine: &mut Machine, options: &RunOptions, _entered: &Entered) 
         }
         match machine.epoch().await {
             Err(Halt) => return StopReason::Error,
-            Ok(false) if options.until_idle && !machine.waits_for_time() => {
-                return StopReason::Idle;
-            }
-            Ok(_) => epochs += 1,
+            Ok(ran) => idle = !ran,
+        }
+        let expects = machine.has_news() || machine.expects_news();
+        if idle && options.until_idle && !machine.waits_for_time() && !expects {
+            return StopReason::Idle;
+        }
+        // To look whether something has come is no step.
+        if !idle || !expects {
+            epochs += 1;
         }
         // Others have their turn, however long the run.
         if epochs % EPOCHS_PER_TURN == 0 {
@@ -249,7 +255,7 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
     }
     let snapshot = options.snapshot.then(|| machine.take_snapshot());
     machine.feed_taps();
-    machine.finish();
+    machine.finish(options).await;
     machine.trace_health();
     report(machine, reason, snapshot)
 }

@@ -101,6 +101,15 @@ pub(crate) struct TriggerCounts {
     pub(crate) rate_limit_suppressed: u64,
 }
 
+/// What else than messages and time makes a component run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// Nothing; `manual` means every epoch.
+    Nowhere,
+    /// What comes from outside; `manual` means every epoch in which something has come.
+    Door { woken: bool },
+}
+
 /// Invocations that are ready: the inputs of each. The lists are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
@@ -238,6 +247,7 @@ impl Trigger {
         now: u64,
         health: &mut Health,
         ready: &mut Ready,
+        outside: From,
     ) {
         let before = ready.list.len();
         match self.rule {
@@ -249,7 +259,15 @@ impl Trigger {
                 self.fire(now, ready);
             }
         }
-        if self.is_due(now) {
+        let manual = match outside {
+            From::Nowhere => true,
+            From::Door { woken } => {
+                woken || self.along.iter().any(|&e| channels[e].available() > 0)
+            }
+        };
+        let due = self.is_due(now, manual);
+        let called = outside == From::Door { woken: true } && ready.list.len() == before;
+        if due || called {
             let mut inputs = ready.fresh();
             for &edge in &self.along {
                 for _ in 0..channels[edge].available() {
@@ -290,8 +308,8 @@ impl Trigger {
     }
 
     /// Whether it fires without a message.
-    fn is_due(&mut self, now: u64) -> bool {
-        let mut due = self.manual;
+    fn is_due(&mut self, now: u64, manual: bool) -> bool {
+        let mut due = self.manual && manual;
         for timer in &mut self.timers {
             if timer.due <= now {
                 due = true;

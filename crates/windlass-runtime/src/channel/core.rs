@@ -113,6 +113,10 @@ impl<T> Core<T> {
         self.state.lock().buffer.len()
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        !self.has_room(&mut self.state.lock())
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         // Acquire: pairs with the Release in `close`.
         self.closed.load(Ordering::Acquire)

@@ -67,6 +67,12 @@ impl<T> Sender<T> {
         self.core.capacity()
     }
 
+    /// True if the channel keeps as many values as it may: `try_send` would hand the value back, unless a receiver
+    /// waits.
+    pub fn is_full(&self) -> bool {
+        self.core.is_full()
+    }
+
     /// True if both send into the same channel.
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         Arc::ptr_eq(&self.core, &other.core)

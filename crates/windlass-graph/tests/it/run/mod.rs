@@ -7,6 +7,7 @@ mod extremes;
 mod failures;
 mod life;
 mod loops;
+mod outside;
 mod pools;
 mod published;
 mod speed;

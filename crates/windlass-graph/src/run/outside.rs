@@ -1,0 +1,88 @@
+//! What comes from outside: the run looks at the doors of its components when an epoch begins, and waits at them
+//! when it has nothing else to do.
+
+use std::time::Duration;
+
+use windlass_runtime::CancellationToken;
+use windlass_runtime::sync::Notify;
+use windlass_runtime::time::timeout;
+
+use super::machine::{Machine, Member};
+use super::trigger::From;
+
+impl Member {
+    /// Whether it can be invoked.
+    #[inline]
+    pub(crate) fn runs(&self) -> bool {
+        self.active && !self.finished && !self.held
+    }
+
+    /// Whether invocations that were collected together still come.
+    pub(crate) fn may_finish(&self) -> bool {
+        self.active && !self.finished
+    }
+
+    /// Sees what the component, or somebody outside, has said since.
+    pub(crate) fn look_outside(&mut self) {
+        if let Some(door) = &self.door {
+            let seen = door.look();
+            self.woken |= seen.woken;
+            self.held = seen.held;
+        }
+    }
+}
+
+impl Machine {
+    /// An epoch begins: what is seen at the doors now counts for all of it.
+    pub(crate) fn look_outside(&mut self) {
+        for &component in &self.doors {
+            self.members[component].look_outside();
+        }
+    }
+
+    /// What makes a component run from outside; a knock counts once.
+    pub(crate) fn outside_of(&mut self, component: usize) -> From {
+        let member = &mut self.members[component];
+        if member.door.is_none() {
+            return From::Nowhere;
+        }
+        let woken = std::mem::take(&mut member.woken);
+        let lane = &self.lanes[self.facts.components[component].lane];
+        match lane.cadence_on_clock.is_some() && !woken {
+            // Its lane's ticks are what counts.
+            true => From::Nowhere,
+            false => From::Door { woken },
+        }
+    }
+
+    /// Whether something has come that no epoch has seen.
+    pub(crate) fn has_news(&self) -> bool {
+        let mut members = self.doors.iter().map(|&component| &self.members[component]);
+        members.any(|member| {
+            let seen = member.door.as_ref().map(|door| door.peek());
+            let runs = member.active && !member.finished;
+            let resumed = seen.is_some_and(|seen| member.held && !seen.held);
+            runs && (member.woken || seen.is_some_and(|seen| seen.woken) || resumed)
+        })
+    }
+
+    /// Whether more may come from outside.
+    pub(crate) fn expects_news(&self) -> bool {
+        let mut members = self.doors.iter().map(|&component| &self.members[component]);
+        let mut open = members.clone().filter_map(|member| member.door.as_ref());
+        open.any(|door| door.is_open()) || members.any(|member| member.held)
+    }
+}
+
+/// Sleeps until somebody knocks, asks to stop, or the time is over; `None`: there is no such time.
+pub(crate) async fn wait_outside(bell: &Notify, stop: &CancellationToken, left: Option<u64>) {
+    let knocked = stop.run_until_cancelled(bell.notified());
+    match left {
+        Some(left) => {
+            let _ = timeout(Duration::from_nanos(left), knocked).await;
+        }
+        None => {
+            let _ = knocked.await;
+        }
+    }
+}
