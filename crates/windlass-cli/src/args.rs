@@ -163,6 +163,8 @@ pub(crate) struct Lint {
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
@@ -202,6 +204,8 @@ pub(crate) struct SchemaCheck {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// A graph file, and how large it may be.

@@ -1,61 +1,170 @@
 //! A plan in words: why things run in this order, when each component runs, and what its edges do.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+
+use serde_json::{Value, json};
 
 use crate::compile::{Plan, Region};
 use crate::model::{
-    Component, Convergence, Edge, EdgeKind, EventSourceKind, Mode, OnError, Overflow, Priority,
-    TriggerKind,
+    Component, Convergence, Edge, EdgeKind, EventSourceKind, Lane, LaneKind, Mode, OnError,
+    Overflow, Priority, TriggerKind,
 };
+
+/// A plan in words: as text for people (`Display`), or part by part.
+///
+/// ```
+/// # use windlass_graph::model::{Component, Graph, Lane, LaneKind};
+/// # let mut graph = Graph::new("one");
+/// # graph.lanes.push(Lane::new("main", LaneKind::EventLoop));
+/// # graph.components.push(Component::new("hello", "mine.Hello", "main"));
+/// let plan = windlass_graph::compile::compile(graph)?;
+/// let explanation = plan.explain();
+/// assert_eq!(explanation.regions[0].components[0].text, "runs once every epoch on lane main");
+/// println!("{explanation}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// What the graph has.
+    pub summary: String,
+    /// What runs in an epoch, in its order.
+    pub regions: Vec<ExplainedRegion>,
+    /// What the edges do.
+    pub edges: Vec<Explained>,
+    /// What the lanes are.
+    pub lanes: Vec<Explained>,
+}
+
+/// A region of a plan in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedRegion {
+    /// Its id.
+    pub id: String,
+    /// The regions that come before it because something leads from them to it.
+    pub after: Vec<String>,
+    /// How it goes round, if it is a loop.
+    pub composite_loop: Option<String>,
+    /// When its components run.
+    pub components: Vec<Explained>,
+}
+
+/// A thing of a plan in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explained {
+    /// Its id.
+    pub id: String,
+    /// A sentence without its full stop.
+    pub text: String,
+}
+
+impl Explained {
+    fn new(id: &str, text: String) -> Explained {
+        let id = id.to_owned();
+        Explained { id, text }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"id": self.id, "text": self.text})
+    }
+}
+
+impl Explanation {
+    /// The same as JSON.
+    pub fn to_json(&self) -> Value {
+        let all = |list: &[Explained]| list.iter().map(Explained::to_json).collect::<Vec<_>>();
+        let region = |region: &ExplainedRegion| {
+            json!({
+                "id": region.id,
+                "after": region.after,
+                "composite_loop": region.composite_loop,
+                "components": all(&region.components),
+            })
+        };
+        json!({
+            "summary": self.summary,
+            "regions": self.regions.iter().map(region).collect::<Vec<_>>(),
+            "edges": all(&self.edges),
+            "lanes": all(&self.lanes),
+        })
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}.", self.summary)?;
+        let count = self.regions.len();
+        writeln!(f, "\nEach epoch runs {count} regions in this order:")?;
+        for (nth, region) in self.regions.iter().enumerate() {
+            let why = match region.after.as_slice() {
+                [] => "nothing in this epoch comes before it".to_owned(),
+                after => format!("after {}", after.join(", ")),
+            };
+            writeln!(f, "{:>3}. {}: {why}.", nth + 1, region.id)?;
+            if let Some(text) = &region.composite_loop {
+                writeln!(f, "     {text}.")?;
+            }
+            for component in &region.components {
+                match region.composite_loop {
+                    Some(_) => writeln!(f, "     {}: {}.", component.id, component.text)?,
+                    None => writeln!(f, "     {}.", component.text)?,
+                }
+            }
+        }
+        for (title, list) in [("Edges", &self.edges), ("Lanes", &self.lanes)] {
+            if list.is_empty() {
+                continue;
+            }
+            writeln!(f, "\n{title}:")?;
+            for thing in list {
+                writeln!(f, "  {}: {}.", thing.id, thing.text)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Plan {
     /// Explains the plan to people.
-    pub fn explain(&self) -> String {
+    pub fn explain(&self) -> Explanation {
         let graph = &self.graph;
-        let mut out = String::new();
-        let _ = writeln!(
-            out,
-            "Graph {}: {} components, {} edges, {} lanes, {} composite loops.",
-            graph.name,
-            graph.components.len(),
-            graph.edges.len(),
-            graph.lanes.len(),
-            graph.loops.len()
-        );
-        let _ = writeln!(
-            out,
-            "\nEach epoch runs {} regions in this order:",
-            self.order.len()
-        );
-        for (number, &place) in self.order.iter().enumerate() {
-            self.explain_region(number + 1, &self.regions[place], &mut out);
+        let edge = |edge: &Edge| Explained::new(&edge.id, explain_edge(edge));
+        let lane = |lane: &Lane| Explained::new(&lane.id, explain_lane(lane));
+        Explanation {
+            summary: format!(
+                "Graph {}: {} components, {} edges, {} lanes, {} composite loops",
+                graph.name,
+                graph.components.len(),
+                graph.edges.len(),
+                graph.lanes.len(),
+                graph.loops.len()
+            ),
+            regions: self
+                .order
+                .iter()
+                .map(|&place| self.explain_region(&self.regions[place]))
+                .collect(),
+            edges: graph.edges.iter().map(edge).collect(),
+            lanes: graph.lanes.iter().map(lane).collect(),
         }
-        self.explain_edges(&mut out);
-        self.explain_lanes(&mut out);
-        out
     }
 
-    fn explain_region(&self, number: usize, region: &Region, out: &mut String) {
-        let after: Vec<&str> = region
-            .incoming
-            .iter()
-            .map(|&r| self.regions[r].id.as_str())
-            .collect();
-        let why = match after.as_slice() {
-            [] => "nothing in this epoch comes before it".to_owned(),
-            after => format!("after {}", after.join(", ")),
-        };
-        let _ = writeln!(out, "{number:>3}. {}: {why}.", region.id);
-        if let Some(composite) = region.composite_loop {
-            let _ = writeln!(out, "     {}", self.explain_loop(composite));
-        }
-        for &member in &region.components {
+    fn explain_region(&self, region: &Region) -> ExplainedRegion {
+        let member = |&member: &usize| {
             let component = &self.graph.components[member];
-            let name = match region.composite_loop {
-                Some(_) => format!("{}: ", component.id),
-                None => String::new(),
-            };
-            let _ = writeln!(out, "     {name}{}.", explain_component(component));
+            Explained::new(&component.id, explain_component(component))
+        };
+        ExplainedRegion {
+            id: region.id.clone(),
+            after: region
+                .incoming
+                .iter()
+                .map(|&r| self.regions[r].id.clone())
+                .collect(),
+            composite_loop: region.composite_loop.map(|place| self.explain_loop(place)),
+            components: region.components.iter().map(member).collect(),
         }
     }
 
@@ -76,42 +185,23 @@ impl Plan {
         if let Some(threshold) = policy.residual_threshold {
             let _ = write!(text, ", until the residual is at most {threshold}");
         }
-        text.push_str("; what leaves it becomes visible when it ends.");
+        text.push_str("; what leaves it becomes visible when it ends");
         text
     }
+}
 
-    fn explain_edges(&self, out: &mut String) {
-        if self.graph.edges.is_empty() {
-            return;
-        }
-        out.push_str("\nEdges:\n");
-        for edge in &self.graph.edges {
-            let _ = writeln!(out, "  {}: {}.", edge.id, explain_edge(edge));
-        }
-    }
-
-    fn explain_lanes(&self, out: &mut String) {
-        out.push_str("\nLanes:\n");
-        for lane in &self.graph.lanes {
-            let _ = write!(out, "  {}: {}", lane.id, lane.kind);
-            match lane.kind {
-                crate::model::LaneKind::ThreadPool => {
-                    let _ = write!(
-                        out,
-                        " with {} workers and room for {} more invocations; beyond that {}",
-                        lane.width(),
-                        lane.queue_capacity,
-                        lane.overflow
-                    );
-                }
-                crate::model::LaneKind::FixedRate => {
-                    let _ = write!(out, ", a tick every {:?}", lane.cadence());
-                }
-                crate::model::LaneKind::EventLoop => out.push_str(", in the run's own task"),
-            }
-            out.push_str(".\n");
-        }
-    }
+fn explain_lane(lane: &Lane) -> String {
+    let what = match lane.kind {
+        LaneKind::ThreadPool => format!(
+            " with {} workers and room for {} more invocations; beyond that {}",
+            lane.width(),
+            lane.queue_capacity,
+            lane.overflow
+        ),
+        LaneKind::FixedRate => format!(", a tick every {:?}", lane.cadence()),
+        LaneKind::EventLoop => ", in the run's own task".to_owned(),
+    };
+    format!("{}{what}", lane.kind)
 }
 
 fn explain_component(component: &Component) -> String {

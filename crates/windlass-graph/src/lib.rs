@@ -19,6 +19,7 @@ pub mod source;
 mod suggest;
 
 pub use diff::PlanDiff;
+pub use explain::{Explained, ExplainedRegion, Explanation};
 pub use json_schema::json_schema;
 pub use limits::Limits;
 pub use load::{LoadOptions, load};

@@ -6,20 +6,19 @@ use windlass::graph::component::Registry;
 use super::source;
 use crate::args::{Explain, Format};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, pretty};
 
 pub(crate) fn run(args: &Explain, terminal: &Terminal) -> Outcome {
     let registry = Registry::built_in();
-    let valid = source::valid(
-        &args.source,
-        &registry,
-        Level::Schema,
-        Format::Text,
-        terminal,
-    )?;
-    let Some(valid) = valid else {
+    let format = args.output.format;
+    let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
+    else {
         return Ok(Verdict::Bad);
     };
-    terminal.print(&valid.compile()?.explain())?;
+    let explanation = valid.compile()?.explain();
+    terminal.print(&match format {
+        Format::Text => explanation.to_string(),
+        Format::Json => pretty(&explanation.to_json()),
+    })?;
     Ok(Verdict::Fine)
 }

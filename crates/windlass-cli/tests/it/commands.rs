@@ -29,6 +29,14 @@ fn every_command_works_on_every_example() {
         }
         let explained = windlass(&["graph", "explain", &file]).fine();
         assert!(explained.out.starts_with("Graph "), "{}", explained.out);
+        let parts = windlass(&["graph", "explain", &file, "--format", "json"]).fine();
+        let parts = parts.json();
+        let regions = parts["regions"].as_array().expect("a list");
+        for region in regions {
+            let id = region["id"].as_str().expect("an id");
+            assert!(explained.out.contains(&format!(". {id}: ")), "{id}");
+            assert!(!region["components"].as_array().expect("a list").is_empty());
+        }
     }
 }
 

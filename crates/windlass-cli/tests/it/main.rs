@@ -9,3 +9,4 @@ mod reports;
 mod runs;
 mod schema;
 mod support;
+mod terminals;

@@ -52,6 +52,36 @@ fn every_file_is_checked_for_its_form_alone() {
 }
 
 #[test]
+fn what_was_checked_is_a_document_too() {
+    let (fine, broken) = (example("hello"), broken("graph_validation_error_load"));
+    let arguments = [
+        "schema",
+        "check",
+        "--format",
+        "json",
+        &fine,
+        &broken,
+        "no/such.yaml",
+    ];
+    let ended = windlass(&arguments).refused();
+    let checked = ended.json();
+    assert_eq!(checked["ok"], false);
+    let ok: Vec<&Value> = checked["files"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|file| &file["ok"])
+        .collect();
+    assert_eq!(ok, [true, false, false]);
+    assert_eq!(checked["files"][0]["file"], fine.as_str());
+    let finding = &checked["files"][1]["diagnostics"][0];
+    assert!(finding["line"].as_u64().is_some(), "{finding}");
+    let unread = checked["files"][2]["errors"][0].as_str().expect("a reason");
+    assert!(unread.contains("cannot read no/such.yaml"), "{unread}");
+    assert_eq!(windlass(&arguments[..5]).fine().json()["ok"], true);
+}
+
+#[test]
 fn a_file_can_come_from_standard_input() {
     let text = example_text("hello");
     let ended = windlass_with(&["schema", "check", "-"], text.as_bytes()).fine();
