@@ -200,6 +200,11 @@ fn explain_lane(lane: &Lane) -> String {
         ),
         LaneKind::FixedRate => format!(", a tick every {:?}", lane.cadence()),
         LaneKind::EventLoop => ", in the run's own task".to_owned(),
+        LaneKind::IsolatedThread if lane.per_component => {
+            ", a thread for each of its components".to_owned()
+        }
+        LaneKind::IsolatedThread => ", on a thread of its own".to_owned(),
+        LaneKind::ManualStep => ", when somebody asks for a step".to_owned(),
     };
     format!("{}{what}", lane.kind)
 }

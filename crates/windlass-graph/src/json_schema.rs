@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use crate::model::{
     BoundaryRole, ClockDomain, Condition, Convergence, CopyPolicy, EdgeKind, EventSourceKind,
-    GraphKind, LaneKind, LaneOverflow, LoopKind, Mode, OnError, Overflow, OverrunPolicy, Owner,
-    PartialSuccess, Priority, Readers, TriggerKind,
+    GraphKind, LaneKind, LaneOverflow, LoopKind, Mode, OnDeadlineMiss, OnError, OsPolicy, Overflow,
+    OverrunPolicy, Owner, PartialSuccess, Priority, Readers, TriggerKind,
 };
 
-/// The form of a graph file of version 1 as a JSON Schema (draft 2020-12).
+/// The form of a graph file of version 1 or 2 as a JSON Schema (draft 2020-12).
 ///
 /// It is as strict about fields and names as [`crate::load()`]. Bodies of templates have a form of their own, in which
 /// a string with a placeholder may stand for any scalar.
@@ -56,14 +56,14 @@ pub fn json_schema() -> Value {
     );
     let root = exact.closed(
         [
-            ("schema_version", json!({"const": 1})),
+            ("schema_version", json!({"enum": [1, 2]})),
             ("graph", graph(&exact)),
             (
                 "lanes",
                 json!({
                     "type": "object",
                     "propertyNames": exact.id(),
-                    "additionalProperties": lane(&exact),
+                    "additionalProperties": lane(&exact, 2),
                 }),
             ),
             ("components", list(definition("component", ""))),
@@ -83,10 +83,18 @@ pub fn json_schema() -> Value {
         "$schema".to_owned(),
         json!("https://json-schema.org/draft/2020-12/schema"),
     );
-    schema.insert("title".to_owned(), json!("Graph, schema version 1"));
+    schema.insert("title".to_owned(), json!("Graph, schema version 1 or 2"));
     if let Value::Object(root) = root {
         schema.extend(root);
     }
+    schema.insert(
+        "if".to_owned(),
+        json!({"properties": {"schema_version": {"const": 1}}}),
+    );
+    schema.insert(
+        "then".to_owned(),
+        json!({"properties": {"lanes": {"additionalProperties": lane(&exact, 1)}}}),
+    );
     let definitions = json!({
         "component": component(&exact),
         "edge": edge(&exact),
@@ -118,10 +126,22 @@ fn graph(form: &Form) -> Value {
     )
 }
 
-fn lane(form: &Form) -> Value {
+fn lane(form: &Form, version: u64) -> Value {
+    let kinds = match version {
+        1 => &["event_loop", "fixed_rate", "thread_pool"],
+        _ => LaneKind::NAMES,
+    };
+    let since_version_2 = [
+        ("per_component", form.bool()),
+        ("os_policy", form.names(OsPolicy::NAMES)),
+        ("mlock", form.bool()),
+        ("deadline_ms", form.time()),
+        ("on_deadline_miss", form.names(OnDeadlineMiss::NAMES)),
+    ];
+    let since_version_2 = since_version_2.into_iter().filter(|_| version > 1);
     form.closed(
         [
-            ("type", form.required_names(LaneKind::NAMES)),
+            ("type", form.required_names(kinds)),
             ("hz", form.number()),
             ("period_ms", form.time()),
             ("tick_budget_ms", form.time()),
@@ -150,7 +170,9 @@ fn lane(form: &Form) -> Value {
                 "isolation_intent",
                 json!({"type": ["string", "number", "boolean", "null"]}),
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(since_version_2),
         &["type"],
     )
 }

@@ -45,7 +45,9 @@ fn to_text(plan: &Plan) -> String {
 
 fn describe(lane: &Lane) -> String {
     match lane.kind {
-        LaneKind::EventLoop => lane.kind.to_string(),
+        LaneKind::EventLoop | LaneKind::IsolatedThread | LaneKind::ManualStep => {
+            lane.kind.to_string()
+        }
         LaneKind::FixedRate => format!("{}, every {:?}", lane.kind, lane.cadence()),
         LaneKind::ThreadPool => format!(
             "{}, max_threads {}, queue_capacity {}, overflow {}",

@@ -16,6 +16,16 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                     .fix("register it, or use another type"),
             );
         }
+        if context.graph.schema_version < 2 && component.type_name.starts_with("windlass.") {
+            let message = "component types `windlass.*` came with schema version 2";
+            let path = format!("components[{place}].type");
+            let finding = Diagnostic::new(Code::GraphValidationError, path, message);
+            found.push(
+                finding
+                    .component(&component.id)
+                    .fix("write `schema_version: 2`"),
+            );
+        }
         let lane = &component.execution.lane;
         if context.lane(lane).is_none() {
             let message = format!("there is no lane `{lane}`");

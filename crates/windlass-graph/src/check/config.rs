@@ -33,6 +33,15 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 found.push(report(finding.fix(fix)));
             }
         }
+        if let Err(error) = descriptor.for_config(&component.config) {
+            let path = match error.field.as_str() {
+                "" => format!("{path}.ports"),
+                field => format!("{path}.ports.{field}"),
+            };
+            let finding = Diagnostic::new(Code::GraphValidationError, path, error.to_string());
+            let fix = "write `ports: {inputs: [a], outputs: [b]}`";
+            found.push(report(finding.fix(fix)));
+        }
         if descriptor.open_config {
             continue;
         }

@@ -1,5 +1,6 @@
 //! What all rules look things up in.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -20,7 +21,7 @@ pub(super) struct Context<'a> {
     lanes: HashMap<&'a str, usize>,
     /// The edges that end at each component.
     incoming: Vec<Vec<usize>>,
-    descriptors: Vec<Option<&'a Descriptor>>,
+    descriptors: Vec<Option<Cow<'a, Descriptor>>>,
     suggestions: Cell<usize>,
 }
 
@@ -48,7 +49,12 @@ impl<'a> Context<'a> {
             descriptors: graph
                 .components
                 .iter()
-                .map(|component| catalog.descriptor(&component.type_name))
+                .map(|component| {
+                    let written = catalog.descriptor(&component.type_name)?;
+                    // What is wrong with the ports of a configuration is for `config.rs` to say.
+                    let resolved = written.for_config(&component.config);
+                    Some(resolved.unwrap_or(Cow::Borrowed(written)))
+                })
                 .collect(),
             suggestions: Cell::new(0),
         }
@@ -71,14 +77,14 @@ impl<'a> Context<'a> {
     }
 
     /// What is known about the type of a component.
-    pub(super) fn descriptor(&self, component: usize) -> Option<&'a Descriptor> {
-        self.descriptors[component]
+    pub(super) fn descriptor(&self, component: usize) -> Option<&Descriptor> {
+        self.descriptors[component].as_deref()
     }
 
     /// The role of a component: as written, or else its type's; none if nobody knows.
     pub(super) fn role(&self, component: usize) -> Option<BoundaryRole> {
         let written = self.graph.components[component].boundary.role;
-        written.or_else(|| self.descriptors[component].map(|d| d.boundary_role))
+        written.or_else(|| self.descriptor(component).map(|d| d.boundary_role))
     }
 
     /// A fix for a component's id that nobody has.

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Lane, LaneKind, Priority, TriggerKind};
+use crate::model::{Lane, LaneKind, OnDeadlineMiss, Priority, RtPolicy, TriggerKind};
 
 /// More workers than this is a mistake: each of them is a thread.
 const MAX_THREADS: usize = 1024;
@@ -16,6 +16,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         rates(lane, found);
         advisory_fields(lane, context.machine.cpus, found);
     }
+    exclusive_cpus(context, found);
     narrow_pools(context, found);
 }
 
@@ -80,23 +81,55 @@ fn advisory_fields(lane: &Lane, cpus: usize, found: &mut Vec<Diagnostic>) {
         let message = format!("{} is not a niceness", lane.nice_priority);
         ignored("nice_priority", message, "use -20 to 19");
     }
-    match lane.rt_policy.as_deref().map(real_time_policy) {
-        Some(None) => {
-            let message = format!(
-                "{:?} is not a real-time policy",
-                lane.rt_policy.as_deref().unwrap_or("")
-            );
-            ignored("rt_policy", message, "use fifo, rr, deadline or none");
+    let ignored_fields = lane.advisory_fields();
+    if ignored_fields.contains(&"rt_policy") {
+        let message = format!(
+            "{:?} is not a real-time policy",
+            lane.rt_policy.as_deref().unwrap_or("")
+        );
+        ignored("rt_policy", message, "use fifo, rr, deadline or none");
+    }
+    match lane.real_time() {
+        Some(RtPolicy::Fifo | RtPolicy::RoundRobin) => {
+            if !REAL_TIME.contains(&lane.rt_priority) {
+                let message = format!("{} is not a real-time priority", lane.rt_priority);
+                ignored("rt_priority", message, "use 1 to 99");
+            }
         }
-        Some(Some("fifo" | "rr")) if !REAL_TIME.contains(&lane.rt_priority) => {
-            let message = format!("{} is not a real-time priority", lane.rt_priority);
-            ignored("rt_priority", message, "use 1 to 99");
+        Some(RtPolicy::Deadline) if lane.cadence().is_zero() => {
+            let message = "the policy deadline needs a period".to_owned();
+            ignored("rt_policy", message, "set `period_ms` or `hz`, or use fifo");
         }
+        Some(RtPolicy::Deadline) if lane.rt_priority != 0 => {
+            let message = "rt_priority has no effect on the policy deadline".to_owned();
+            ignored("rt_priority", message, "remove it");
+        }
+        Some(RtPolicy::Deadline) => {}
         None if lane.rt_priority != 0 => {
             let message = "rt_priority has no effect without rt_policy".to_owned();
             ignored("rt_priority", message, "set `rt_policy: fifo` or `rr`");
         }
-        _ => {}
+        None => {}
+    }
+    if lane.per_component && lane.kind != LaneKind::IsolatedThread {
+        let message = format!(
+            "per_component has no effect on a lane of type {}",
+            lane.kind
+        );
+        let fix = "remove it, or use `type: isolated_thread`";
+        ignored("per_component", message, fix);
+    }
+    for (field, is_set) in [
+        ("deadline_ms", !lane.deadline.is_zero()),
+        (
+            "on_deadline_miss",
+            lane.on_deadline_miss != OnDeadlineMiss::Event,
+        ),
+    ] {
+        if is_set && !lane.follows_clock() {
+            let message = format!("{field} has no effect on a lane that follows no real clock");
+            ignored(field, message, "set `wall_clock_enabled: true`");
+        }
     }
     match lane.isolation_intent.as_deref() {
         Some("exclusive") if lane.cpu_affinity.is_empty() => {
@@ -109,31 +142,31 @@ fn advisory_fields(lane: &Lane, cpus: usize, found: &mut Vec<Diagnostic>) {
             ignored("isolation_intent", message, "use `exclusive`, or remove it");
         }
     }
-    not_acted_on(lane, found);
 }
 
-/// Fields that mean something, and that runs do not act on yet; unless something else has been said about them.
-fn not_acted_on(lane: &Lane, found: &mut Vec<Diagnostic>) {
-    for field in lane.advisory_fields() {
-        let path = format!("lanes.{}.{field}", lane.id);
-        if found.iter().any(|there| there.graph_path == path) {
-            continue;
-        }
-        let message = match field {
-            "isolation_intent" => "CPUs are not kept for a lane yet".to_owned(),
-            _ => format!("a lane of type {} has no threads of its own", lane.kind),
+/// A CPU is kept for one lane at most, and somebody needs one, too.
+fn exclusive_cpus(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let mut kept: Vec<(usize, &str)> = Vec::new();
+    for lane in context.graph.lanes.iter().filter(|l| l.is_exclusive()) {
+        let path = format!("lanes.{}.isolation_intent", lane.id);
+        let mut ignored = |message: String, fix: &str| {
+            let finding = Diagnostic::new(Code::AdvisoryLaneFieldIgnored, &*path, message);
+            found.push(finding.fix(fix));
         };
-        let finding = Diagnostic::new(Code::AdvisoryLaneFieldIgnored, path, message);
-        found.push(finding.fix("leave it: it does no harm"));
+        for &cpu in &lane.cpu_affinity {
+            match kept.iter().find(|(other, _)| *other == cpu) {
+                Some((_, other)) => {
+                    let message = format!("CPU {cpu} is kept for the lane `{other}` already");
+                    ignored(message, "give each exclusive lane CPUs of its own");
+                }
+                None => kept.push((cpu, &lane.id)),
+            }
+        }
+        if (0..context.machine.cpus).all(|cpu| kept.iter().any(|(there, _)| *there == cpu)) {
+            let message = "no CPU is left for the other lanes".to_owned();
+            ignored(message, "leave at least one CPU out");
+        }
     }
-}
-
-fn real_time_policy(written: &str) -> Option<&'static str> {
-    let lower = written.to_ascii_lowercase();
-    let name = lower.strip_prefix("sched_").unwrap_or(&lower);
-    ["none", "fifo", "rr", "deadline"]
-        .into_iter()
-        .find(|known| *known == name)
 }
 
 /// Without a queue a pool admits as many invocations as it has workers. A channel that can hold more

@@ -56,7 +56,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// The port at an end, if its type is known.
-fn port<'a>(context: &Context<'a>, end: &Endpoint, is_output: bool) -> Option<&'a Port> {
+fn port<'a>(context: &'a Context<'_>, end: &Endpoint, is_output: bool) -> Option<&'a Port> {
     let descriptor = context.descriptor(context.component(&end.component)?)?;
     let ports = match is_output {
         true => &descriptor.outputs,

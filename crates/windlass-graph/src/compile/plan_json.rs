@@ -17,7 +17,7 @@ impl Plan {
         json!({
             "graph": graph.name,
             "kind": graph.kind.name(),
-            "schema_version": 1,
+            "schema_version": self.graph.schema_version,
             "scheduler_contract_version": SCHEDULER_CONTRACT_VERSION,
             "components": graph.components.iter().map(|c| json!({
                 "id": c.id,
@@ -105,6 +105,7 @@ const EVENT_LOOP: &[&str] = &[
     "bounded_runner_stop_checks",
     "runtime_owned_publication_commit",
     "runtime_priority_ordering",
+    "os_thread_attributes",
     "cooperative_cancellation",
     "timeout_budget_observation",
 ];
@@ -115,15 +116,23 @@ const FIXED_RATE: &[&str] = &[
     "jitter_metrics",
     "max_lateness_metrics",
     "overrun_policy",
+    "independent_lane_rates",
+    "deadline_miss_action",
+    "os_thread_attributes",
     "runtime_priority_ordering",
     "cooperative_cancellation",
     "timeout_budget_observation",
 ];
 const THREAD_POOL: &[&str] = &[
     "persistent_worker_lifecycle",
+    "bounded_priority_queue",
     "queue_admission",
     "overflow_policy",
     "non_reentrant_serialization",
+    "priority_queue",
+    "starvation_aging",
+    "parallel_regions",
+    "os_thread_attributes",
     "cooperative_cancellation",
     "timeout_budget_observation",
     "worker_id_trace",
@@ -131,18 +140,41 @@ const THREAD_POOL: &[&str] = &[
     "best_effort_worker_thread_naming",
 ];
 
+const ISOLATED_THREAD: &[&str] = &[
+    "dedicated_thread",
+    "parallel_regions",
+    "os_thread_attributes",
+    "non_reentrant_serialization",
+    "cooperative_cancellation",
+    "timeout_budget_observation",
+    "worker_id_trace",
+    "best_effort_worker_thread_naming",
+];
+const MANUAL_STEP: &[&str] = &[
+    "host_driven_steps",
+    "deterministic_region_order",
+    "bounded_runner_stop_checks",
+    "runtime_owned_publication_commit",
+    "runtime_priority_ordering",
+    "os_thread_attributes",
+    "cooperative_cancellation",
+    "timeout_budget_observation",
+];
+
 fn lane_json(lane: &Lane) -> Value {
     let implemented = match lane.kind {
         LaneKind::EventLoop => EVENT_LOOP,
         LaneKind::FixedRate => FIXED_RATE,
         LaneKind::ThreadPool => THREAD_POOL,
+        LaneKind::IsolatedThread => ISOLATED_THREAD,
+        LaneKind::ManualStep => MANUAL_STEP,
     };
     let mut json = json!({
         "id": lane.id,
         "type": lane.kind.name(),
         "implemented": implemented,
         "advisory_fields": lane.advisory_fields(),
-        "future_extensions": ["isolated_thread", "manual_step"],
+        "future_extensions": [],
         "unsupported_claims": ["hard_real_time_guarantee", "hard_timeout_preemption"],
         "max_threads": lane.max_threads,
         "queue_capacity": lane.queue_capacity,

@@ -1,6 +1,11 @@
 //! What a component type says about itself: its ports, its configuration, its place at the boundary.
 
-use crate::model::BoundaryRole;
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::model::{BoundaryRole, Config};
 use crate::payload::Data;
 
 /// What a component type says about itself.
@@ -16,6 +21,8 @@ pub struct Descriptor {
     pub open_config: bool,
     /// Whether edges may name ports that are not listed.
     pub open_ports: bool,
+    /// Whether `config.ports` lists them; see [`Descriptor::declared_ports`].
+    pub declared_ports: bool,
     /// Where it is meant to be.
     pub boundary_role: BoundaryRole,
     /// One sentence for people.
@@ -125,11 +132,106 @@ impl Descriptor {
         self
     }
 
+    /// Lets each component say in `config.ports` which ports it has besides those that are listed:
+    /// `{inputs: [a, {name: b, required: true}], outputs: [c]}`.
+    pub fn declared_ports(mut self) -> Self {
+        self.declared_ports = true;
+        self.field(ConfigField::new(PORTS, ConfigKind::Map))
+    }
+
+    /// This type with the ports that a component's configuration declares.
+    ///
+    /// # Errors
+    /// What is wrong with `config.ports`, and where.
+    pub fn for_config(&self, config: &Config) -> Result<Cow<'_, Descriptor>, PortsError> {
+        let Some(ports) = config.get(PORTS).filter(|_| self.declared_ports) else {
+            return Ok(Cow::Borrowed(self));
+        };
+        let error = |field: &str, message: &str| PortsError {
+            field: field.to_owned(),
+            message: message.to_owned(),
+        };
+        let ports = ports
+            .as_object()
+            .ok_or_else(|| error("", "has to be a map of `inputs` and `outputs`"))?;
+        let mut resolved = self.clone();
+        for (side, list) in ports {
+            let to = match side.as_str() {
+                "inputs" => &mut resolved.inputs,
+                "outputs" => &mut resolved.outputs,
+                _ => return Err(error(side, "has to be `inputs` or `outputs`")),
+            };
+            let list = list
+                .as_array()
+                .ok_or_else(|| error(side, "has to be a list of ports"))?;
+            for (nth, port) in list.iter().enumerate() {
+                let at = format!("{side}[{nth}]");
+                let port = declared(port).map_err(|message| error(&at, message))?;
+                if to.iter().any(|there| there.name == port.name) {
+                    return Err(error(&at, "is there already"));
+                }
+                to.push(port);
+            }
+        }
+        Ok(Cow::Owned(resolved))
+    }
+
     /// Puts it at the boundary.
     pub fn boundary(mut self, role: BoundaryRole) -> Self {
         self.boundary_role = role;
         self
     }
+}
+
+/// Where a configuration declares ports.
+const PORTS: &str = "ports";
+
+/// `config.ports` is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortsError {
+    /// Which part of it; empty: all.
+    pub field: String,
+    /// What is wrong with that.
+    pub message: String,
+}
+
+impl fmt::Display for PortsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field.as_str() {
+            "" => write!(f, "config.ports {}", self.message),
+            field => write!(f, "config.ports.{field} {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for PortsError {}
+
+/// A port as a configuration writes it: a name, or a map.
+fn declared(written: &Value) -> Result<Port, &'static str> {
+    if let Some(name) = written.as_str().filter(|name| is_port_name(name)) {
+        return Ok(Port::new(name));
+    }
+    let fields = written.as_object().ok_or(NO_PORT)?;
+    let name = fields.get("name").and_then(Value::as_str);
+    let mut port = Port::new(name.filter(|name| is_port_name(name)).ok_or(NO_PORT)?);
+    for (field, value) in fields {
+        match (field.as_str(), value) {
+            ("name", _) => {}
+            ("payload_type", Value::String(kind)) => port.payload_type.clone_from(kind),
+            ("required", &Value::Bool(required)) => port.required = required,
+            ("multiple", &Value::Bool(multiple)) => port.multiple = multiple,
+            _ => return Err(NO_PORT),
+        }
+    }
+    Ok(port)
+}
+
+const NO_PORT: &str =
+    "has to be a name without a dot, or a map of `name`, `payload_type`, `required` and `multiple`";
+
+/// Endpoints are written `component.port`, and the last dot separates them.
+fn is_port_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains('.')
 }
 
 impl Port {

@@ -42,7 +42,7 @@ use serde_json::Value;
 
 use crate::model::Config;
 
-pub use descriptor::{Catalog, ConfigField, ConfigKind, Descriptor, Port};
+pub use descriptor::{Catalog, ConfigField, ConfigKind, Descriptor, Port, PortsError};
 pub use failure::Failure;
 pub(crate) use invocation::{
     Call, Env, LoopReport, Origin, Outbox, PackedId, Staged, refuses_early,

@@ -2,23 +2,18 @@
 
 use std::rc::Rc;
 
-use super::walk::{At, Walk};
-use crate::diagnostic::Code;
-use crate::model::{Lane, LaneKind, LaneOverflow, OverrunPolicy};
+use super::walk::{At, Fields, Walk};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Lane, LaneKind, LaneOverflow, OnDeadlineMiss, OsPolicy, OverrunPolicy};
 use crate::source::{Key, Node, Scalar, Style};
 
 /// A lane; none if it has no type.
 pub(super) fn lane(walk: &mut Walk<'_>, key: &Key, at: At<'_>) -> Option<Lane> {
     let id = lane_id(walk, key, &at.path)?;
     let mut fields = walk.fields(at)?;
-    let kind = fields.need(walk, "type").and_then(|at| {
-        walk.one_of_or(
-            &at,
-            LaneKind::NAMES,
-            LaneKind::named,
-            Code::UnsupportedLaneType,
-        )
-    });
+    let kind = fields
+        .need(walk, "type")
+        .and_then(|at| lane_kind(walk, &at));
     let mut lane = Lane::new(id, kind.unwrap_or(LaneKind::EventLoop));
     if let Some(at) = fields.get(walk, "hz") {
         lane.hz = walk.number(&at).unwrap_or_default();
@@ -72,8 +67,46 @@ pub(super) fn lane(walk: &mut Walk<'_>, key: &Key, at: At<'_>) -> Option<Lane> {
     if let Some(at) = fields.get(walk, "isolation_intent") {
         lane.isolation_intent = walk.text_or_none(&at);
     }
+    if walk.version >= 2 {
+        since_version_2(walk, &mut fields, &mut lane);
+    }
     fields.finish(walk);
     kind.map(|_| lane)
+}
+
+fn lane_kind(walk: &mut Walk<'_>, at: &At<'_>) -> Option<LaneKind> {
+    let code = Code::UnsupportedLaneType;
+    let kind = walk.one_of_or(at, LaneKind::NAMES, LaneKind::named, code)?;
+    let is_new = matches!(kind, LaneKind::IsolatedThread | LaneKind::ManualStep);
+    if is_new && walk.version < 2 {
+        let message = format!("lanes of type {kind} came with schema version 2");
+        let finding = Diagnostic::new(code, at.path.clone(), message);
+        walk.report(finding.fix("write `schema_version: 2`"), Some(at.span));
+        return None;
+    }
+    Some(kind)
+}
+
+fn since_version_2(walk: &mut Walk<'_>, fields: &mut Fields<'_>, lane: &mut Lane) {
+    if let Some(at) = fields.get(walk, "per_component") {
+        lane.per_component = walk.bool(&at).unwrap_or_default();
+    }
+    if let Some(at) = fields.get(walk, "os_policy") {
+        lane.os_policy = walk
+            .one_of(&at, OsPolicy::NAMES, OsPolicy::named)
+            .unwrap_or_default();
+    }
+    if let Some(at) = fields.get(walk, "mlock") {
+        lane.mlock = walk.bool(&at).unwrap_or_default();
+    }
+    if let Some(at) = fields.get(walk, "deadline_ms") {
+        lane.deadline = walk.duration_ms(&at).unwrap_or_default();
+    }
+    if let Some(at) = fields.get(walk, "on_deadline_miss") {
+        lane.on_deadline_miss = walk
+            .one_of(&at, OnDeadlineMiss::NAMES, OnDeadlineMiss::named)
+            .unwrap_or_default();
+    }
 }
 
 /// A lane's key is its id, so it obeys the rules of ids.

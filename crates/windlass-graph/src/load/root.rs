@@ -8,8 +8,8 @@ use super::{component, edge, lane, loops};
 use crate::model::{ClockDomain, Graph, GraphKind, Lane};
 use crate::source::Node;
 
-/// The schema version that this loader reads.
-const SCHEMA_VERSION: u64 = 1;
+/// The schema versions that this loader reads.
+const SCHEMA_VERSIONS: std::ops::RangeInclusive<u64> = 1..=2;
 
 /// The graph of a whole file; none, or a part of it, if there are problems.
 pub(super) fn graph(walk: &mut Walk<'_>, root: &Rc<Node>) -> Option<Graph> {
@@ -22,6 +22,7 @@ pub(super) fn graph(walk: &mut Walk<'_>, root: &Rc<Node>) -> Option<Graph> {
         .need(walk, "graph")
         .and_then(|at| head(walk, at))
         .unwrap_or_else(|| Graph::new(""));
+    graph.schema_version = walk.version;
     if let Some(at) = fields.need(walk, "lanes") {
         graph.lanes = lanes(walk, &at);
     }
@@ -41,12 +42,18 @@ pub(super) fn graph(walk: &mut Walk<'_>, root: &Rc<Node>) -> Option<Graph> {
 }
 
 fn version(walk: &mut Walk<'_>, at: &At<'_>) {
-    if let Some(version) = walk.whole(at)
-        && version != SCHEMA_VERSION
-    {
-        let message = format!("schema_version {version} is not known; expected {SCHEMA_VERSION}");
-        walk.error(at, message, "write `schema_version: 1`");
+    let Some(version) = walk.whole(at) else {
+        return;
+    };
+    if SCHEMA_VERSIONS.contains(&version) {
+        walk.version = version;
+        return;
     }
+    let (first, last) = (SCHEMA_VERSIONS.start(), SCHEMA_VERSIONS.end());
+    let message = format!("schema_version {version} is not known; expected {first} to {last}");
+    walk.error(at, message, "write `schema_version: 2`");
+    // Nothing more is said about what a version has.
+    walk.version = *last;
 }
 
 /// `graph`.

@@ -18,6 +18,8 @@ const MAX_SUGGESTED: usize = 256;
 /// What a walk has found so far.
 pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
+    /// The schema version that the file says it is written in.
+    pub(super) version: u64,
     problems: Vec<Problem>,
     not_listed: usize,
     spans: HashMap<String, Span>,
@@ -35,6 +37,7 @@ impl<'a> Walk<'a> {
     pub(super) fn new(limits: &'a Limits) -> Walk<'a> {
         Walk {
             limits,
+            version: 1,
             problems: Vec::new(),
             not_listed: 0,
             spans: HashMap::new(),

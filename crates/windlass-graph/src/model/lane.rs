@@ -44,6 +44,16 @@ pub struct Lane {
     pub rt_priority: i32,
     /// `exclusive` keeps its CPUs for itself; other values are advisory.
     pub isolation_intent: Option<String>,
+    /// `isolated_thread`: a thread for each component instead of one for the lane. Version 2.
+    pub per_component: bool,
+    /// What happens when the system refuses what its threads should have. Version 2.
+    pub os_policy: OsPolicy,
+    /// Whether the memory of the process is kept from being paged out. Version 2.
+    pub mlock: bool,
+    /// How long after it was due a tick may end, on the real clock; the cadence if zero. Version 2.
+    pub deadline: Duration,
+    /// What happens when a tick ends later. Version 2.
+    pub on_deadline_miss: OnDeadlineMiss,
 }
 
 named! {
@@ -55,6 +65,48 @@ named! {
         FixedRate = "fixed_rate",
         /// On threads of its own.
         ThreadPool = "thread_pool",
+        /// On a thread of its own, one after another. Version 2.
+        IsolatedThread = "isolated_thread",
+        /// In the run itself, when somebody asks for it. Version 2.
+        ManualStep = "manual_step",
+    }
+}
+
+named! {
+    /// What happens when the system refuses what a lane's threads should have.
+    #[derive(Default)]
+    pub enum OsPolicy {
+        /// The run goes on without, and says so.
+        #[default]
+        Warn = "warn",
+        /// The run does not begin.
+        Strict = "strict",
+    }
+}
+
+named! {
+    /// What happens when a tick on the real clock misses its deadline. It is counted in any case.
+    #[derive(Default)]
+    pub enum OnDeadlineMiss {
+        /// A health event is raised.
+        #[default]
+        Event = "event",
+        /// The next tick is left out, too.
+        Skip = "skip",
+        /// The run ends with an error.
+        Stop = "stop",
+    }
+}
+
+named! {
+    /// A real-time scheduling policy of the system.
+    pub enum RtPolicy {
+        /// First come, first served.
+        Fifo = "fifo",
+        /// The same with time slices.
+        RoundRobin = "rr",
+        /// So much time in each period.
+        Deadline = "deadline",
     }
 }
 
@@ -116,6 +168,11 @@ impl Lane {
             rt_policy: None,
             rt_priority: 0,
             isolation_intent: None,
+            per_component: false,
+            os_policy: OsPolicy::Warn,
+            mlock: false,
+            deadline: Duration::ZERO,
+            on_deadline_miss: OnDeadlineMiss::Event,
         }
     }
 
@@ -135,11 +192,56 @@ impl Lane {
         self.max_threads.max(1)
     }
 
-    /// The fields that are set and that this runtime does not act on yet, for this type of lane: the threads'
-    /// attributes of lanes that have no threads, and isolation.
+    /// Whether it follows the real clock.
+    pub fn follows_clock(&self) -> bool {
+        self.kind == LaneKind::FixedRate && self.wall_clock_enabled && !self.cadence().is_zero()
+    }
+
+    /// Whether its components run on threads that are not the run's own.
+    pub fn has_threads(&self) -> bool {
+        match self.kind {
+            LaneKind::ThreadPool | LaneKind::IsolatedThread => true,
+            LaneKind::EventLoop | LaneKind::FixedRate | LaneKind::ManualStep => {
+                self.names_attributes()
+            }
+        }
+    }
+
+    /// Whether it says something about the threads it runs on.
+    pub fn names_attributes(&self) -> bool {
+        self.thread_name.is_some()
+            || !self.cpu_affinity.is_empty()
+            || self.nice_priority != 0
+            || self.real_time().is_some()
+            || self.priority_class().is_some()
+    }
+
+    /// The real-time policy, if it names one that there is; `SCHED_` in front is fine.
+    pub fn real_time(&self) -> Option<RtPolicy> {
+        let lower = self.rt_policy.as_deref()?.to_ascii_lowercase();
+        RtPolicy::named(lower.strip_prefix("sched_").unwrap_or(&lower))
+    }
+
+    /// The class of its dispatcher, if `priority` is the name of one.
+    pub fn priority_class(&self) -> Option<Priority> {
+        Priority::named(self.priority.as_deref()?)
+    }
+
+    /// Whether its CPUs are kept for it alone.
+    pub fn is_exclusive(&self) -> bool {
+        self.isolation_intent.as_deref() == Some("exclusive") && !self.cpu_affinity.is_empty()
+    }
+
+    /// The fields that are set and that nothing is done about, whatever the machine.
     pub fn advisory_fields(&self) -> Vec<&'static str> {
-        let threads = self.kind == LaneKind::ThreadPool;
-        let no_class = |name: &String| Priority::named(name).is_none();
+        let rt_priority = matches!(
+            self.real_time(),
+            Some(RtPolicy::Fifo | RtPolicy::RoundRobin)
+        );
+        let no_policy = |policy: &String| {
+            let named = policy.to_ascii_lowercase();
+            !matches!(named.as_str(), "none" | "sched_none") && self.real_time().is_none()
+        };
         [
             (
                 "wall_clock_enabled",
@@ -147,16 +249,14 @@ impl Lane {
             ),
             (
                 "priority",
-                self.priority
-                    .as_ref()
-                    .is_some_and(|priority| !threads || no_class(priority)),
+                self.priority.is_some() && self.priority_class().is_none(),
             ),
-            ("thread_name", !threads && self.thread_name.is_some()),
-            ("cpu_affinity", !threads && !self.cpu_affinity.is_empty()),
-            ("nice_priority", !threads && self.nice_priority != 0),
-            ("rt_policy", !threads && self.rt_policy.is_some()),
-            ("rt_priority", !threads && self.rt_priority != 0),
-            ("isolation_intent", self.isolation_intent.is_some()),
+            ("rt_policy", self.rt_policy.as_ref().is_some_and(no_policy)),
+            ("rt_priority", self.rt_priority != 0 && !rt_priority),
+            (
+                "isolation_intent",
+                self.isolation_intent.is_some() && !self.is_exclusive(),
+            ),
         ]
         .into_iter()
         .filter_map(|(name, ignored)| ignored.then_some(name))

@@ -17,7 +17,7 @@ pub use component::{
     Priority, TriggerKind, TriggerPolicy,
 };
 pub use edge::{CopyPolicy, Edge, EdgeKind, EdgePolicy, Endpoint, Mode, Overflow, Owner, Readers};
-pub use lane::{Lane, LaneKind, LaneOverflow, OverrunPolicy};
+pub use lane::{Lane, LaneKind, LaneOverflow, OnDeadlineMiss, OsPolicy, OverrunPolicy, RtPolicy};
 pub use loops::{CompositeLoop, Convergence, LoopKind, LoopPolicy, PartialSuccess};
 
 /// The values of a `config` map.
@@ -26,6 +26,8 @@ pub type Config = serde_json::Map<String, serde_json::Value>;
 /// A whole graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
+    /// The version of the schema that it is written in: 1 or 2.
+    pub schema_version: u64,
     /// Its name.
     pub name: String,
     /// What it is for.
@@ -91,6 +93,7 @@ impl Graph {
     /// An empty graph.
     pub fn new(name: impl Into<String>) -> Graph {
         Graph {
+            schema_version: 1,
             name: name.into(),
             kind: GraphKind::Runnable,
             config: Config::new(),

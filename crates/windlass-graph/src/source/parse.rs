@@ -110,7 +110,7 @@ impl<'a> Building<'a> {
             _ => Err(self.fault(
                 Span::default(),
                 "the graph file is empty",
-                "begin with `schema_version: 1`",
+                "begin with `schema_version: 2`",
             )),
         }
     }

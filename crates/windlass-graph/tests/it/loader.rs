@@ -48,8 +48,8 @@ fn faults_of_form_are_named() {
             "missing field root.schema_version",
         ),
         (
-            SMALLEST.replace("schema_version: 1", "schema_version: 2"),
-            "schema_version 2 is not known; expected 1",
+            SMALLEST.replace("schema_version: 1", "schema_version: 3"),
+            "schema_version 3 is not known; expected 1 to 2",
         ),
         (
             SMALLEST.replace("schema_version: 1", "schema_version: \"1\""),

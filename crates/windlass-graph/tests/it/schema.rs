@@ -27,7 +27,7 @@ fn faults_of_form_are_refused() {
     let schema = jsonschema::validator_for(&json_schema()).expect("a valid schema");
     assert!(schema.is_valid(&to_json(SMALLEST)));
     for (from, to) in [
-        ("schema_version: 1", "schema_version: 2"),
+        ("schema_version: 1", "schema_version: 3"),
         ("edges: []", "edges: {}"),
         ("edges: []", "extra: []"),
         ("name: smallest", "nam: smallest"),
