@@ -56,9 +56,8 @@ impl Process {
     }
 }
 
-/// Sleeps for `time` with the kernel's finest timer, and not a moment less; the thread's timer slack
-/// goes with it.
-pub(crate) fn nanosleep(time: Duration) {
+/// Timers of this thread are as fine as the kernel can, from now on: it has no slack.
+pub(crate) fn fine_timers() {
     #[cfg(target_os = "linux")]
     {
         thread_local! {
@@ -69,6 +68,12 @@ pub(crate) fn nanosleep(time: Duration) {
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
         }
     }
+}
+
+/// Sleeps for `time` with the kernel's finest timer, and not a moment less; the thread's timer slack
+/// goes with it.
+pub(crate) fn nanosleep(time: Duration) {
+    fine_timers();
     let request = libc::timespec {
         tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: time.subsec_nanos() as _,
@@ -263,6 +268,20 @@ pub(crate) fn set_affinity(cores: &[usize]) -> io::Result<()> {
     };
     // SAFETY: the set is ours; 0 is this thread.
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) })
+}
+
+/// Keeps all memory of the process where it is.
+#[cfg(target_os = "linux")]
+pub(crate) fn lock_memory() -> io::Result<()> {
+    // SAFETY: takes no pointers.
+    check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })
+}
+
+/// Ends `lock_memory`.
+#[cfg(target_os = "linux")]
+pub(crate) fn unlock_memory() {
+    // SAFETY: takes no pointers. It fails only where locking did.
+    unsafe { libc::munlockall() };
 }
 
 /// How nice this thread is.

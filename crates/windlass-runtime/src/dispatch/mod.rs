@@ -26,6 +26,8 @@
 mod attributes;
 mod guarded;
 mod io;
+mod memory;
+mod own_thread;
 mod private;
 mod serial;
 mod strays;
@@ -49,6 +51,8 @@ use crate::task_span;
 
 pub use self::attributes::{AttributeError, Attributes, OnRefusal, Scheduling};
 pub(crate) use self::io::IoDispatcher;
+pub use self::memory::{MemoryLock, lock_memory};
+pub use self::own_thread::OwnThread;
 pub(crate) use self::private::PrivatePool;
 pub use self::private::{Builder, DispatcherError};
 pub(crate) use self::strays::Strays;

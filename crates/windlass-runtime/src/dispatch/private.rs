@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use windlass_core::sync::{Condvar, Mutex, thread};
 use windlass_core::task::{Body, JoinHandle, Options};
 
 use super::attributes::{AttributeError, Attributes, OnRefusal, Scheduling};
+use super::own_thread::{self, OwnThread};
 use super::serial::Serial;
 use super::{Dispatcher, DispatcherSnapshot, Kind};
 use crate::handle::Handle;
@@ -190,6 +192,43 @@ impl Builder {
         shared.private.lock().retain(|pool| pool.strong_count() > 0);
         shared.private.lock().push(Arc::downgrade(&private));
         Ok(Dispatcher::of(Kind::Private(private)))
+    }
+
+    /// Runs `future` on a thread of its own in `runtime`, with these attributes and this name; the number of
+    /// workers does not matter. In a simulation, which has one thread, there is none: await the future itself.
+    ///
+    /// ```
+    /// use windlass_runtime::{Runtime, dispatch::Dispatcher};
+    ///
+    /// let runtime = Runtime::new()?;
+    /// let name = async { std::thread::current().name().map(str::to_owned) };
+    /// let own = Dispatcher::builder(1).name("control").run_in(runtime.handle(), name)?;
+    /// assert_eq!(runtime.block_on(own).as_deref(), Some("control"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// In a simulation.
+    pub fn run_in<F>(
+        self,
+        runtime: &Handle,
+        future: F,
+    ) -> Result<OwnThread<F::Output>, DispatcherError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        if self.name.as_ref().is_some_and(|name| name.contains('\0')) {
+            return Err(DispatcherError::BadName);
+        }
+        let shared = runtime.shared();
+        shared.process.check();
+        assert!(
+            shared.simulator().is_none(),
+            "a simulation has one thread: await the future itself"
+        );
+        let name = self.name.unwrap_or_else(|| "windlass-own".into());
+        own_thread::start(name, self.attributes, self.on_refusal, runtime, future)
     }
 
     fn start(self, runtime: &Handle) -> Result<PrivatePool, DispatcherError> {

@@ -4,9 +4,13 @@
 //! the time it takes to wake a worker. These are for the few places where that is too much, and pay
 //! with a core for the last stretch.
 
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use windlass_core::sync::with_world;
+use windlass_core::sync::{Condvar, Mutex, with_world};
 
 use crate::os;
 use crate::task::yield_now;
@@ -49,5 +53,74 @@ pub fn block_until(deadline: Instant) {
             Some(coarse) if !coarse.is_zero() => os::nanosleep(coarse),
             _ => std::hint::spin_loop(),
         }
+    }
+}
+
+/// Blocks this thread until `deadline` as [`block_until`] does, or until `future` is ready: then gives its output.
+/// For futures that have a thread of their own ([`Builder::run_in`](crate::dispatch::Builder::run_in)).
+///
+/// # Panics
+/// Inside a task.
+pub fn block_until_or<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {
+    assert!(
+        !windlass_core::context::in_task(),
+        "block_until_or inside a task would block its worker: use timeout_at there"
+    );
+    os::fine_timers();
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(bell.clone());
+    let mut cx = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return Some(output);
+        }
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            match left.checked_sub(SPIN) {
+                Some(coarse) if !coarse.is_zero() => bell.wait(coarse),
+                _ => std::hint::spin_loop(),
+            }
+            if bell.take() {
+                break;
+            }
+        }
+    }
+}
+
+/// Wakes a thread that sleeps for a time.
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Bell {
+    /// Sleeps until it rings or the time is over.
+    fn wait(&self, time: Duration) {
+        let rung = self.rung.lock();
+        if !*rung {
+            // The one timer of this thread: whoever rings wakes it before.
+            drop(self.told.wait_for(rung, time));
+        }
+    }
+
+    /// Whether it has rung since the last time.
+    fn take(&self) -> bool {
+        std::mem::take(&mut *self.rung.lock())
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        *self.rung.lock() = true;
+        self.told.notify_one();
     }
 }

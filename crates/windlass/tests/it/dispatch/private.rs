@@ -525,3 +525,61 @@ fn threads_that_come_later_have_the_attributes_too_and_are_not_kept_for_ever() {
     assert!(found.len() <= 4, "{} of them", found.len());
     assert!(found.iter().all(|attributes| attributes.nice == Some(3)));
 }
+
+#[test]
+fn a_future_on_a_thread_of_its_own_has_its_name_and_attributes_and_the_runtime() {
+    let runtime = runtime(2);
+    let future = async {
+        windlass::time::sleep(Duration::from_millis(2)).await;
+        let answer = windlass::spawn(async { 6 * 7 }).await.expect("no panic");
+        (answer, std::thread::current().name().map(str::to_owned))
+    };
+    let own = Dispatcher::builder(1).name("own").nice(3);
+    let own = own.run_in(runtime.handle(), future).expect("a thread");
+    assert_eq!(own.attributes().nice, Some(3));
+    assert_eq!(runtime.block_on(own), (42, Some("own".to_owned())));
+}
+
+#[test]
+fn a_future_on_a_thread_of_its_own_is_dropped_with_its_handle_and_its_panic_comes_out() {
+    let runtime = runtime(1);
+    let (dropped, told) = std::sync::mpsc::channel::<()>();
+    let future = async move {
+        let _dropped = dropped;
+        std::future::pending::<()>().await;
+    };
+    let own = Dispatcher::builder(1).run_in(runtime.handle(), future);
+    drop(own.expect("a thread"));
+    assert_eq!(
+        told.recv_timeout(Duration::from_secs(10)),
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+    );
+    let panics = async { panic!("on purpose") };
+    let own = Dispatcher::builder(1).run_in(runtime.handle(), panics);
+    let own = own.expect("a thread");
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(own)));
+    assert!(caught.is_err());
+
+    let strict = Dispatcher::builder(1)
+        .affinity([1023])
+        .on_refusal(OnRefusal::Strict);
+    let refused = strict.run_in(runtime.handle(), async {});
+    assert!(matches!(refused, Err(DispatcherError::Attribute(_))));
+}
+
+#[test]
+fn a_precise_wait_ends_at_its_time_or_with_its_future() {
+    use windlass::time::{Instant, precise::block_until_or};
+    let at = Instant::now() + Duration::from_millis(5);
+    assert_eq!(block_until_or(at, std::future::pending::<()>()), None);
+    assert!(Instant::now() >= at);
+    let late = Instant::now() + Duration::from_secs(3600);
+    let notify = Arc::new(windlass::sync::Notify::new());
+    let rings = notify.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(5));
+        rings.notify_one();
+    });
+    assert_eq!(block_until_or(late, notify.notified()), Some(()));
+    thread.join().expect("no panic");
+}
