@@ -90,12 +90,11 @@ fn advisory_fields(lane: &Lane, cpus: usize, found: &mut Vec<Diagnostic>) {
         ignored("rt_policy", message, "use fifo, rr, deadline or none");
     }
     match lane.real_time() {
-        Some(RtPolicy::Fifo | RtPolicy::RoundRobin) => {
-            if !REAL_TIME.contains(&lane.rt_priority) {
-                let message = format!("{} is not a real-time priority", lane.rt_priority);
-                ignored("rt_priority", message, "use 1 to 99");
-            }
+        Some(RtPolicy::Fifo | RtPolicy::RoundRobin) if !REAL_TIME.contains(&lane.rt_priority) => {
+            let message = format!("{} is not a real-time priority", lane.rt_priority);
+            ignored("rt_priority", message, "use 1 to 99");
         }
+        Some(RtPolicy::Fifo | RtPolicy::RoundRobin) => {}
         Some(RtPolicy::Deadline) if lane.cadence().is_zero() => {
             let message = "the policy deadline needs a period".to_owned();
             ignored("rt_policy", message, "set `period_ms` or `hz`, or use fifo");

@@ -36,8 +36,8 @@ impl Machine {
             let result = machine.iterate(region, composite).await;
             Back { machine, result }
         };
-        let under_way = match &self.lanes[lane].pool {
-            Some(pool) => pool.dispatcher.spawn(future),
+        let under_way = match self.lanes[lane].pools.first() {
+            Some(pool) => pool.spawn(future),
             None => windlass_runtime::spawn(future),
         };
         self.apart.push(Apart { region, under_way });
@@ -103,8 +103,11 @@ impl Machine {
             transaction: (self.launched << 40) | self.transaction,
             launched: 0,
             errors: Vec::new(),
+            driver: None,
+            memory: Default::default(),
             began: self.began,
             on_clock: self.on_clock,
+            has_turns: self.has_turns,
             clock_zero: self.clock_zero,
             clock: windlass_core::sync::clock::now(),
             ready: None,

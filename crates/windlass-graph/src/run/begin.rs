@@ -15,6 +15,7 @@ impl Machine {
         self.commit_store();
         self.commit_config()?;
         self.add_taps();
+        self.take_steps();
         self.tick_lanes();
         self.show_previous_ticks();
         self.commit_deferred()?;

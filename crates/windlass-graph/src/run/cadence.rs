@@ -13,8 +13,8 @@ use windlass_runtime::CancellationToken;
 use super::facts::nanos;
 use super::lane::LaneState;
 use super::machine::Machine;
-use super::outside::wait_outside;
-use crate::model::{Lane, LaneKind, OverrunPolicy};
+use super::outside::{wait_here, wait_outside};
+use crate::model::{Lane, LaneKind, OnDeadlineMiss, OverrunPolicy};
 
 /// A lane that follows the real clock.
 #[derive(Debug, Clone)]
@@ -24,17 +24,24 @@ pub(crate) struct Cadence {
     due: u64,
     last_start: Option<u64>,
     policy: OverrunPolicy,
+    /// How long after it was due a tick may end.
+    deadline: u64,
+    /// Whether a tick that misses it takes the next one along.
+    skips: bool,
 }
 
 impl Cadence {
     pub(crate) fn of(lane: &Lane) -> Option<Cadence> {
-        let follows = lane.kind == LaneKind::FixedRate && lane.wall_clock_enabled;
-        let period = nanos(lane.cadence());
-        (follows && period > 0).then_some(Cadence {
-            period,
+        lane.follows_clock().then_some(Cadence {
+            period: nanos(lane.cadence()),
             due: 0,
             last_start: None,
             policy: lane.overrun_policy,
+            deadline: match nanos(lane.deadline) {
+                0 => nanos(lane.cadence()),
+                deadline => deadline,
+            },
+            skips: lane.on_deadline_miss == OnDeadlineMiss::Skip,
         })
     }
 
@@ -59,6 +66,8 @@ pub(crate) struct TickEnd {
     pub(crate) late: bool,
     /// How many ticks were left out.
     pub(crate) skipped: u64,
+    /// Whether it ended after its deadline.
+    pub(crate) missed: bool,
 }
 
 impl Machine {
@@ -72,6 +81,8 @@ impl Machine {
         if self.on_clock {
             self.clock_zero = now;
         }
+        let steps = |l: &LaneState| l.kind == LaneKind::ManualStep;
+        self.has_turns = self.on_clock || self.lanes.iter().any(steps);
     }
 
     /// Sleeps until there is something to do, until somebody asks to stop, or until the run's time is over; then
@@ -88,7 +99,10 @@ impl Machine {
             }
             // Who asks to stop wakes us up.
             let left = (next < u64::MAX).then(|| next - now);
-            wait_outside(&bell, stop, left).await;
+            match left.filter(|_| self.driver.is_some()) {
+                Some(left) => wait_here(&bell, stop, left),
+                None => wait_outside(&bell, stop, left).await,
+            }
         }
         if self.on_clock {
             self.find_due(begun);
@@ -98,8 +112,9 @@ impl Machine {
     /// When the next epoch is to begin; none: when something comes from outside.
     fn next_epoch(&self, idle: bool) -> Option<u64> {
         const AT_ONCE: Option<u64> = Some(0);
-        let open = !self.doors.is_empty();
-        if open && (self.has_news() || !self.deferred.is_empty() || self.inbox.is_asked()) {
+        let open = !self.doors.is_empty() || self.waits_for_steps();
+        let asked = self.has_steps() || self.inbox.is_asked();
+        if open && (asked || self.has_news() || !self.deferred.is_empty()) {
             return AT_ONCE;
         }
         let instant = self.on_clock.then(|| self.next_instant()).flatten();
@@ -108,7 +123,7 @@ impl Machine {
         }
         // Simulated time passes in epochs.
         let passes = !self.on_clock && self.follows_time();
-        match idle && !passes && self.expects_news() {
+        match idle && !passes && (self.expects_news() || self.waits_for_steps()) {
             true => None,
             false => AT_ONCE,
         }
@@ -136,6 +151,7 @@ impl Machine {
             let counts = &mut lane.counts;
             counts.blocked_ns += now - begun;
             counts.max_lateness_ns = counts.max_lateness_ns.max(now - cadence.due);
+            lane.lateness.add(now - cadence.due);
             if let Some(last) = cadence.last_start.replace(now) {
                 counts.jitter_ns = (now - last).abs_diff(cadence.period);
             }
@@ -158,11 +174,20 @@ impl Machine {
         let end = self.elapsed();
         let lane = &mut self.lanes[place];
         let cadence = lane.cadence_on_clock.as_mut().filter(|_| lane.is_due)?;
-        let (due, skipped) = cadence.next(end);
+        let (mut due, mut skipped) = cadence.next(end);
         let late = end > cadence.due.saturating_add(cadence.period);
+        let missed = end > cadence.due.saturating_add(cadence.deadline);
+        if missed && cadence.skips {
+            due = due.saturating_add(cadence.period);
+            skipped += 1;
+        }
         cadence.due = due;
         lane.counts.skipped_ticks += skipped;
-        Some(TickEnd { late, skipped })
+        Some(TickEnd {
+            late,
+            skipped,
+            missed,
+        })
     }
 
     /// Since the run began, on the real clock.
@@ -182,6 +207,8 @@ mod tests {
             due: 100,
             last_start: None,
             policy,
+            deadline: 10,
+            skips: false,
         };
         cadence.next(end)
     }

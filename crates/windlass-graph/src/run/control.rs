@@ -1,5 +1,6 @@
 //! What others may ask of a run while it goes on.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::tap::{Tap, TapError};
 use super::trace::TraceName;
 use crate::compile::Plan;
 use crate::component::Failure;
-use crate::model::{Config, Readers};
+use crate::model::{Config, LaneKind, Readers};
 
 /// Asks things of a run while it goes on. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub(crate) struct Inbox {
 struct Asked {
     transactions: Vec<ConfigTransaction>,
     taps: Vec<Tap>,
+    /// Steps, by lane.
+    steps: BTreeMap<usize, u64>,
     /// The run has ended, or will never begin: nobody looks here any more.
     over: bool,
 }
@@ -88,6 +91,33 @@ impl fmt::Display for ReconfigureError {
 }
 
 impl std::error::Error for ReconfigureError {}
+
+/// Why a lane cannot be stepped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepError {
+    /// There is no lane of this id.
+    NoLane(String),
+    /// The lane runs by itself.
+    NotManual(String),
+    /// The run has ended.
+    Ended,
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StepError::NoLane(lane) => write!(f, "there is no lane {lane}"),
+            StepError::NotManual(lane) => write!(
+                f,
+                "lane {lane} runs by itself: give it `type: manual_step` to step it"
+            ),
+            StepError::Ended => f.write_str("the run has ended"),
+        }
+    }
+}
+
+impl std::error::Error for StepError {}
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,6 +171,21 @@ impl Control {
         Ok(())
     }
 
+    /// Lets a lane of type `manual_step` run once: in the next epoch, or in the one after those that were asked for
+    /// before.
+    pub fn step(&self, lane: &str) -> Result<(), StepError> {
+        let place = manual_lane(&self.plan, lane)?;
+        let mut asked = self.inbox.asked.lock();
+        if asked.over {
+            return Err(StepError::Ended);
+        }
+        let steps = asked.steps.entry(place).or_default();
+        *steps = steps.saturating_add(1);
+        drop(asked);
+        self.inbox.bell.notify_one();
+        Ok(())
+    }
+
     /// How far it is.
     pub fn progress(&self) -> Progress {
         // Relaxed: two numbers for people.
@@ -171,6 +216,17 @@ impl Control {
     }
 }
 
+/// The place of a lane that waits for steps.
+pub(crate) fn manual_lane(plan: &Plan, lane: &str) -> Result<usize, StepError> {
+    match plan.graph.lane(lane) {
+        None => Err(StepError::NoLane(lane.to_owned())),
+        Some((_, there)) if there.kind != LaneKind::ManualStep => {
+            Err(StepError::NotManual(lane.to_owned()))
+        }
+        Some((place, _)) => Ok(place),
+    }
+}
+
 impl Inbox {
     pub(crate) fn set_progress(&self, epochs: u64, ticks: u64) {
         self.epochs.store(epochs, Ordering::Relaxed);
@@ -180,7 +236,11 @@ impl Inbox {
     /// Whether somebody has asked for something.
     pub(crate) fn is_asked(&self) -> bool {
         let asked = self.asked.lock();
-        !asked.transactions.is_empty() || !asked.taps.is_empty()
+        !asked.transactions.is_empty() || !asked.taps.is_empty() || !asked.steps.is_empty()
+    }
+
+    pub(crate) fn take_steps(&self) -> BTreeMap<usize, u64> {
+        std::mem::take(&mut self.asked.lock().steps)
     }
 
     pub(crate) fn take_taps(&self) -> Vec<Tap> {

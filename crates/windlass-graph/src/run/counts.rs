@@ -21,6 +21,7 @@ pub(crate) struct LaneCounts {
     pub(crate) completed: u64,
     pub(crate) overruns: u64,
     pub(crate) skipped_ticks: u64,
+    pub(crate) deadline_misses: u64,
     pub(crate) max_lateness_ns: u64,
     pub(crate) queue_depth: u64,
     pub(crate) workers: u64,

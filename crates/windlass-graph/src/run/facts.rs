@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::overlap::Overlap;
+use super::threads::pool_of;
 use super::trigger::plain_edges;
 use crate::compile::Plan;
 use crate::component::refuses_early;
-use crate::model::{CopyPolicy, EdgeKind, Mode, OnError};
+use crate::model::{CopyPolicy, EdgeKind, LaneKind, Mode, OnError};
 
 /// What does not change in a run.
 #[derive(Debug)]
@@ -15,6 +17,7 @@ pub(crate) struct Facts {
     pub(crate) edges: Vec<EdgeFacts>,
     /// The edges whose values become visible an epoch later by their mode.
     pub(crate) previous_tick: Vec<usize>,
+    pub(crate) overlap: Overlap,
 }
 
 #[derive(Debug)]
@@ -32,6 +35,10 @@ pub(crate) struct ComponentFacts {
     pub(crate) limited: Vec<u32>,
     /// Whether the outputs of a reentrant batch are committed in order.
     pub(crate) in_order: bool,
+    /// Which of its lane's pools it runs on, if that has some.
+    pub(crate) pool: Option<usize>,
+    /// Whether its lane lets it run several times at once.
+    pub(crate) overlaps_itself: bool,
 }
 
 #[derive(Debug)]
@@ -52,7 +59,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 impl Facts {
-    pub(crate) fn new(plan: &Plan) -> Facts {
+    pub(crate) fn new(plan: &Plan, overlap: Overlap) -> Facts {
         let graph = &plan.graph;
         let component = |(c, component): (usize, &crate::model::Component)| {
             let out = || {
@@ -72,6 +79,8 @@ impl Facts {
                     .map(|edge| edge as u32)
                     .collect(),
                 in_order: out().all(|edge| graph.edges[edge].policy.preserve_order),
+                pool: pool_of(plan, c),
+                overlaps_itself: graph.lanes[plan.nodes[c].lane].kind == LaneKind::ThreadPool,
             }
         };
         let edge = |(e, edge): (usize, &crate::model::Edge)| EdgeFacts {
@@ -87,6 +96,7 @@ impl Facts {
             (edge.policy.mode == Mode::PreviousTick).then_some(e)
         };
         Facts {
+            overlap,
             components: graph.components.iter().enumerate().map(component).collect(),
             edges: graph.edges.iter().enumerate().map(edge).collect(),
             previous_tick: graph

@@ -19,6 +19,8 @@ named! {
         TaskReject = "task_reject",
         /// A lane did not admit an invocation.
         SchedulerReject = "scheduler_reject",
+        /// A tick on the real clock ended after its deadline.
+        LaneDeadlineMiss = "lane_deadline_miss",
     }
 }
 
@@ -29,6 +31,8 @@ pub enum Place {
     Channel(u32),
     /// At a component, whose lane is known.
     Component(u32),
+    /// At a lane.
+    Lane(u32),
 }
 
 /// Something that went wrong, perhaps more than once.
@@ -156,14 +160,21 @@ impl Health {
     pub(crate) fn report(&self, plan: &Plan) -> Vec<HealthEvent> {
         let describe = |event: &Noticed| {
             let (component, channel) = match event.place {
-                Place::Channel(edge) => (plan.edges[edge as usize].to, Some(edge as usize)),
-                Place::Component(component) => (component as usize, None),
+                Place::Channel(edge) => (Some(plan.edges[edge as usize].to), Some(edge as usize)),
+                Place::Component(component) => (Some(component as usize), None),
+                Place::Lane(_) => (None, None),
+            };
+            let component = component.map(|component| &plan.graph.components[component]);
+            let lane = match (event.place, component) {
+                (Place::Lane(lane), _) => plan.graph.lanes[lane as usize].id.clone(),
+                (_, Some(component)) => component.execution.lane.clone(),
+                (_, None) => String::new(),
             };
             HealthEvent {
                 kind: event.kind,
-                component_id: plan.graph.components[component].id.clone(),
+                component_id: component.map_or_else(String::new, |c| c.id.clone()),
                 channel_id: channel.map_or_else(String::new, |e| plan.graph.edges[e].id.clone()),
-                lane: plan.graph.components[component].execution.lane.clone(),
+                lane,
                 count: event.count,
                 first_epoch: event.first_epoch,
                 last_epoch: event.last_epoch,

@@ -105,6 +105,9 @@ impl Machine {
             if result.is_ok() && self.members[component].may_finish() {
                 invocations += 1;
                 result = self.invoke(component, &mut inputs, iteration);
+            } else {
+                // The numbers of what follows do not depend on how many were called.
+                self.transaction += 1;
             }
             ready.recycle(inputs);
         }
@@ -136,6 +139,8 @@ impl Machine {
                 if result.is_ok() && self.members[component].may_finish() {
                     invocations += 1;
                     result = self.invoke(component, &mut inputs, 0);
+                } else {
+                    self.transaction += 1;
                 }
             }
         }

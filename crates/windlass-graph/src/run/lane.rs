@@ -4,22 +4,21 @@
 //! lane's own clock. The clock of a lane with a rate goes on by its period; that of any other goes to the nearest
 //! timer or window of its components.
 
-use std::sync::Arc;
-use std::thread::ThreadId;
-
-use windlass_core::sync::Mutex;
-use windlass_core::task::Class;
 use windlass_runtime::Handle;
-use windlass_runtime::dispatch::{Attributes, Dispatcher, DispatcherError, Scheduling};
+use windlass_runtime::dispatch::DispatcherError;
 
 use super::cadence::Cadence;
 use super::counts::LaneCounts;
 use super::facts::nanos;
-use super::machine::Machine;
+use super::health::{HealthKind, Place};
+use super::machine::{Halt, Machine};
+use super::result::ErrorCode;
+use super::spread::Spread;
+use super::threads::{Pool, pools_of};
 use super::trace::{Recorded, TraceName};
 use super::trigger::follows_time;
 use crate::compile::Plan;
-use crate::model::{Lane, LaneKind, Priority};
+use crate::model::{LaneKind, OnDeadlineMiss};
 
 /// A lane in a run.
 #[derive(Debug, Clone)]
@@ -27,7 +26,7 @@ pub(crate) struct LaneState {
     /// Nanoseconds since the run began, on this lane's clock.
     pub(crate) now: u64,
     has_ticked: bool,
-    kind: LaneKind,
+    pub(crate) kind: LaneKind,
     pub(crate) cadence: u64,
     /// If it follows the real clock.
     pub(crate) cadence_on_clock: Option<Cadence>,
@@ -38,56 +37,17 @@ pub(crate) struct LaneState {
     timed: Vec<usize>,
     /// The loops that wait between their runs.
     paced_loops: Vec<usize>,
-    pub(crate) pool: Option<Pool>,
+    /// Its threads: none, some, or some for each component.
+    pub(crate) pools: Vec<Pool>,
     pub(crate) counts: LaneCounts,
+    /// How late ticks on the real clock begin.
+    pub(crate) lateness: Spread,
+    /// Steps that somebody has asked for, of a lane that waits for that.
+    pub(crate) steps: u64,
+    /// Whether it runs in every epoch all the same.
+    pub(crate) steps_always: bool,
     /// What its invocations took in this epoch.
     pub(crate) tick_used: u64,
-}
-
-/// The threads of a lane.
-#[derive(Debug, Clone)]
-pub(crate) struct Pool {
-    pub(crate) dispatcher: Dispatcher,
-    pub(crate) width: usize,
-    pub(crate) workers: Arc<Workers>,
-}
-
-/// Who works for a lane.
-#[derive(Debug, Default)]
-pub(crate) struct Workers(Mutex<Busy>);
-
-#[derive(Debug, Default)]
-struct Busy {
-    /// In the order in which they first did something.
-    threads: Vec<ThreadId>,
-    active: u64,
-    most_active: u64,
-}
-
-impl Workers {
-    /// An invocation begins on this thread; gives the thread's number.
-    pub(crate) fn begin(&self) -> u32 {
-        let me = std::thread::current().id();
-        let mut busy = self.0.lock();
-        busy.active += 1;
-        busy.most_active = busy.most_active.max(busy.active);
-        let place = busy.threads.iter().position(|&thread| thread == me);
-        let place = place.unwrap_or_else(|| {
-            busy.threads.push(me);
-            busy.threads.len() - 1
-        });
-        place as u32
-    }
-
-    /// An invocation has ended.
-    pub(crate) fn end(&self) {
-        self.0.lock().active -= 1;
-    }
-
-    /// How many there were at once.
-    pub(crate) fn most_active(&self) -> u64 {
-        self.0.lock().most_active
-    }
 }
 
 impl LaneState {
@@ -105,10 +65,7 @@ impl LaneState {
             !composite.policy.min_interval.is_zero()
                 && first.is_some_and(|(component, _)| of_lane(&component))
         };
-        let pool = match lane.kind {
-            LaneKind::ThreadPool => Some(Pool::new(lane, runtime)?),
-            _ => None,
-        };
+        let pools = pools_of(plan, place, runtime)?;
         let budget = match nanos(lane.tick_budget) {
             0 => nanos(lane.cadence()),
             budget => budget,
@@ -130,18 +87,20 @@ impl LaneState {
                 .collect(),
             paced_loops: (0..plan.graph.loops.len()).filter(paced).collect(),
             counts: LaneCounts {
-                workers: pool.as_ref().map_or(0, |pool| pool.width as u64),
+                workers: pools.iter().map(|pool| pool.width as u64).sum(),
                 ..LaneCounts::default()
             },
-            pool,
+            pools,
+            lateness: Spread::default(),
+            steps: 0,
+            steps_always: false,
             tick_used: 0,
         })
     }
 
-    /// Whether its invocations run in the run's own task.
-    #[inline]
-    pub(crate) fn is_inline(&self) -> bool {
-        self.pool.is_none()
+    /// What this part of its ticks on the real clock were not later than.
+    pub(crate) fn lateness_at(&self, part: f64) -> u64 {
+        self.lateness.at(part)
     }
 
     /// Moves its clock on.
@@ -159,63 +118,10 @@ impl LaneState {
     pub(crate) fn beside(&self) -> LaneState {
         LaneState {
             counts: LaneCounts::default(),
+            lateness: Spread::default(),
             tick_used: 0,
             ..self.clone()
         }
-    }
-}
-
-impl Pool {
-    fn new(lane: &Lane, runtime: &Handle) -> Result<Pool, DispatcherError> {
-        let name = lane.thread_name.clone();
-        let mut builder = Dispatcher::builder(lane.width())
-            .name(name.unwrap_or_else(|| format!("lane-{}", lane.id)));
-        if !lane.cpu_affinity.is_empty() {
-            builder = builder.affinity(lane.cpu_affinity.iter().copied());
-        }
-        if lane.nice_priority != 0 {
-            builder = builder.nice(lane.nice_priority);
-        }
-        if let Some(scheduling) = scheduling(lane) {
-            builder = builder.scheduling(scheduling);
-        }
-        let class = lane.priority.as_deref().and_then(Priority::named);
-        let class = match class.unwrap_or_default() {
-            Priority::High => Class::High,
-            Priority::Normal => Class::Normal,
-            Priority::Low => Class::Low,
-            Priority::Background => Class::Background,
-        };
-        Ok(Pool {
-            dispatcher: builder.build_in(runtime)?.with_class(class),
-            width: lane.width(),
-            workers: Arc::default(),
-        })
-    }
-
-    /// What the system gave to its threads, in words.
-    pub(crate) fn grants(&self) -> Vec<String> {
-        let attributes = self.dispatcher.snapshot().attributes;
-        attributes.iter().filter_map(grant).collect()
-    }
-}
-
-/// What a thread has that not all have.
-fn grant(got: &Attributes) -> Option<String> {
-    let affinity = got.affinity.as_ref().map(|cpus| format!("cpus {cpus:?}"));
-    let nice = got.nice.map(|nice| format!("nice {nice}"));
-    let policy = got.scheduling.map(|policy| format!("{policy:?}"));
-    let parts: Vec<String> = affinity.into_iter().chain(nice).chain(policy).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-fn scheduling(lane: &Lane) -> Option<Scheduling> {
-    let policy = lane.rt_policy.as_deref()?.to_ascii_lowercase();
-    let priority = u32::try_from(lane.rt_priority).unwrap_or(0);
-    match policy.trim_start_matches("sched_") {
-        "fifo" => Some(Scheduling::Fifo { priority }),
-        "rr" => Some(Scheduling::RoundRobin { priority }),
-        _ => None,
     }
 }
 
@@ -223,6 +129,33 @@ fn scheduling(lane: &Lane) -> Option<Scheduling> {
 const SKIPPED_TRACED: u64 = 64;
 
 impl Machine {
+    /// Says which of the lanes that wait for steps are due in this epoch.
+    pub(crate) fn take_steps(&mut self) {
+        if !self.has_turns {
+            return;
+        }
+        for (place, steps) in self.inbox.take_steps() {
+            self.lanes[place].steps = self.lanes[place].steps.saturating_add(steps);
+        }
+        for lane in &mut self.lanes {
+            if lane.kind == LaneKind::ManualStep {
+                lane.is_due = lane.steps_always || lane.steps > 0;
+                lane.steps = lane.steps.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Whether lanes wait for somebody who steps them.
+    pub(crate) fn waits_for_steps(&self) -> bool {
+        let waits = |l: &LaneState| l.kind == LaneKind::ManualStep && !l.steps_always;
+        self.lanes.iter().any(waits)
+    }
+
+    /// Whether somebody has stepped a lane, and that has not been done.
+    pub(crate) fn has_steps(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.steps > 0)
+    }
+
     /// A tick of every lane that is due.
     pub(crate) fn tick_lanes(&mut self) {
         for place in 0..self.lanes.len() {
@@ -258,7 +191,7 @@ impl Machine {
     }
 
     /// The end of an epoch for the lanes that have a rate.
-    pub(crate) fn end_ticks(&mut self, start: u64, end: u64) {
+    pub(crate) fn end_ticks(&mut self, start: u64, end: u64) -> Result<(), Halt> {
         for place in 0..self.lanes.len() {
             let lane = &self.lanes[place];
             if lane.kind != LaneKind::FixedRate || !lane.is_due {
@@ -275,11 +208,35 @@ impl Machine {
                 if over {
                     self.note_tick(place, TraceName::FixedRateOverrun, end, used);
                 }
-                for _ in 0..ended.map_or(0, |ended| ended.skipped.min(SKIPPED_TRACED)) {
+                let skipped = ended.as_ref().map_or(0, |ended| ended.skipped);
+                for _ in 0..skipped.min(SKIPPED_TRACED) {
                     self.note_tick(place, TraceName::FixedRateSkippedTick, end, 0);
                 }
             }
+            if ended.is_some_and(|ended| ended.missed) {
+                self.miss_deadline(place, end)?;
+            }
         }
+        Ok(())
+    }
+
+    /// A tick has ended after its deadline: `on_deadline_miss` says what that does.
+    fn miss_deadline(&mut self, place: usize, at: u64) -> Result<(), Halt> {
+        self.lanes[place].counts.deadline_misses += 1;
+        if self.trace.on {
+            self.note_tick(place, TraceName::FixedRateDeadlineMiss, at, 0);
+        }
+        let lane = &self.plan.graph.lanes[place];
+        self.health
+            .raise(HealthKind::LaneDeadlineMiss, Place::Lane(place as u32));
+        if lane.on_deadline_miss == OnDeadlineMiss::Stop {
+            let message = format!(
+                "a tick of lane {} ended after its deadline: give it more time (deadline_ms, period_ms), or choose another on_deadline_miss",
+                lane.id
+            );
+            return Err(self.halt("deadline", ErrorCode::Runtime, None, message));
+        }
+        Ok(())
     }
 
     fn note_tick(&mut self, place: usize, name: TraceName, at: u64, duration: u64) {

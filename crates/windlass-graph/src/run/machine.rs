@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use windlass_core::sync::clock;
+use windlass_runtime::dispatch::Attributes;
 
 use super::apart::Apart;
 use super::channel::Channel;
@@ -20,9 +21,11 @@ use super::health::{Health, Place};
 use super::lane::LaneState;
 use super::loops::{Hold, LoopState};
 use super::options::RunOptions;
+use super::overlap::Overlap;
 use super::result::{ErrorCode, RuntimeError};
 use super::store::Store;
 use super::tap::Tapping;
+use super::threads::Memory;
 use super::trace::{Recorded, TraceName, Tracing};
 use super::trigger::{Ready, Trigger};
 use crate::compile::{Plan, Region};
@@ -64,9 +67,14 @@ pub(crate) struct Machine {
     /// How many loops were sent off.
     pub(crate) launched: u64,
     pub(crate) errors: Vec<RuntimeError>,
+    /// What the thread that drives the run was found to have, if that is its own.
+    pub(crate) driver: Option<Attributes>,
+    pub(crate) memory: Memory,
     pub(crate) began: u64,
     /// Whether time is real.
     pub(crate) on_clock: bool,
+    /// Whether there are epochs in which not all lanes are due.
+    pub(crate) has_turns: bool,
     /// Where it counts from then.
     pub(crate) clock_zero: u64,
     /// The last reading of the real clock: the end of one invocation is the start of the next.
@@ -119,6 +127,7 @@ impl Machine {
         members: Vec<Member>,
         lanes: Vec<LaneState>,
         inbox: Arc<Inbox>,
+        overlap: Overlap,
         options: &RunOptions,
     ) -> Machine {
         let graph = &plan.graph;
@@ -136,7 +145,7 @@ impl Machine {
                 epoch: 0,
                 tracing: options.trace,
             }),
-            facts: Arc::new(Facts::new(&plan)),
+            facts: Arc::new(Facts::new(&plan, overlap)),
             members,
             doors: Vec::new(),
             channels: channels.collect(),
@@ -162,8 +171,11 @@ impl Machine {
             transaction: 0,
             launched: 0,
             errors: Vec::new(),
+            driver: None,
+            memory: Memory::default(),
             began: clock::now(),
             on_clock: false,
+            has_turns: false,
             clock_zero: 0,
             clock: 0,
             ready: None,
@@ -178,35 +190,52 @@ impl Machine {
         let ticks = self.ticks;
         let start = self.begin_iteration();
         let done = self.regions().await;
-        self.end_iteration(start);
-        done?;
+        let ended = self.end_iteration(start);
+        done.and(ended)?;
         Ok(self.ticks > ticks)
     }
 
     async fn regions(&mut self) -> Result<(), Halt> {
         self.begin().await?;
-        let plan = self.plan.clone();
-        for &place in &plan.order {
-            let region = &plan.regions[place];
-            if self.on_clock && !self.is_due(region) {
-                continue;
-            }
-            match region.composite_loop {
-                None => {
-                    let component = region.components[0];
-                    // Most are run here, without a future to wait for.
-                    if self.lanes[self.facts.components[component].lane].is_inline() {
-                        self.step_inline(component, 0)?;
-                    } else {
-                        self.step_on_pool(component, 0).await?;
-                    }
+        match self.facts.overlap.is_possible {
+            true => self.regions_overlapping().await?,
+            false => {
+                let plan = self.plan.clone();
+                for &place in &plan.order {
+                    self.region_in_turn(place).await?;
                 }
-                Some(composite) => self.run_loop(place, composite).await?,
             }
         }
         self.feed_taps();
         self.trace_health();
         Ok(())
+    }
+
+    /// Runs a region in its turn: everything before it is committed.
+    #[inline]
+    pub(crate) async fn region_in_turn(&mut self, place: usize) -> Result<(), Halt> {
+        let plan = self.plan.clone();
+        let region = &plan.regions[place];
+        if self.skips(region) {
+            return Ok(());
+        }
+        match region.composite_loop {
+            None => {
+                let component = region.components[0];
+                // Most are run here, without a future to wait for.
+                match self.facts.components[component].pool {
+                    None => self.step_inline(component, 0)?,
+                    Some(_) => self.step_on_pool(component, 0).await?,
+                };
+                Ok(())
+            }
+            Some(composite) => self.run_loop(place, composite).await,
+        }
+    }
+
+    /// Whether none of its lanes is due in this epoch.
+    pub(crate) fn skips(&self, region: &Region) -> bool {
+        self.has_turns && !self.is_due(region)
     }
 
     /// Whether a lane of one of its members is due.
@@ -217,10 +246,9 @@ impl Machine {
 
     /// Runs whatever a component's trigger makes of what has come; gives how many invocations that were.
     pub(crate) async fn step(&mut self, component: usize, iteration: u64) -> Result<u64, Halt> {
-        if self.lanes[self.facts.components[component].lane].is_inline() {
-            self.step_inline(component, iteration)
-        } else {
-            self.step_on_pool(component, iteration).await
+        match self.facts.components[component].pool {
+            None => self.step_inline(component, iteration),
+            Some(_) => self.step_on_pool(component, iteration).await,
         }
     }
 
@@ -236,7 +264,7 @@ impl Machine {
         start
     }
 
-    fn end_iteration(&mut self, start: u64) {
+    fn end_iteration(&mut self, start: u64) -> Result<(), Halt> {
         let end = clock::now();
         if let Some(times) = &mut self.epoch_times
             && times.len() < self.order_capacity
@@ -244,13 +272,14 @@ impl Machine {
             times.push(end - start);
         }
         self.inbox.set_progress(self.env.epoch, self.ticks);
-        self.end_ticks(start, end);
+        let ended = self.end_ticks(start, end);
         if self.trace.on {
             let mut span = Recorded::new(TraceName::SchedulerIteration, self.env.epoch, start);
             span.duration = end - start;
             self.trace.push(span);
             self.note(TraceName::SchedulerIterationEnd, end);
         }
+        ended
     }
 
     /// Changes what invocations see; those that are still out keep what they have.
@@ -303,6 +332,10 @@ impl Machine {
                 Place::Component(component) => {
                     self.recorded(TraceName::HealthEvent, component as usize, at)
                 }
+                Place::Lane(lane) => Recorded {
+                    lane,
+                    ..Recorded::new(TraceName::HealthEvent, self.env.epoch, at)
+                },
             };
             event.attributes.push(("kind", kind.name().into()));
             self.trace.push(event);

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::machine::Machine;
+use crate::model::LaneKind;
 
 /// The version of the samples' fields.
 pub const METRIC_SCHEMA_VERSION: &str = "1";
@@ -129,14 +130,17 @@ impl Machine {
     fn lane_metrics(&self, samples: &mut Vec<Sample>) {
         for (lane, state) in self.plan.graph.lanes.iter().zip(&self.lanes) {
             let counts = &state.counts;
-            let pooled = state.pool.is_some();
+            let pooled = matches!(state.kind, LaneKind::ThreadPool | LaneKind::IsolatedThread);
             let [high, normal, low, background] = counts.completed_by_priority;
             add!(subject(samples, "", &lane.id, ""),
                 "runtime.scheduler.tick_count": counts.ticks,
                 "runtime.scheduler.completed_count": counts.completed,
                 "runtime.scheduler.tick_overrun_count": counts.overruns,
                 "runtime.scheduler.skipped_tick_count": counts.skipped_ticks,
+                "runtime.scheduler.deadline_miss_count": counts.deadline_misses,
                 "runtime.scheduler.max_lateness_ms": counts.max_lateness_ns as f64 / NS_PER_MS,
+                "runtime.scheduler.lateness_p50_ms": state.lateness_at(0.5) as f64 / NS_PER_MS,
+                "runtime.scheduler.lateness_p99_ms": state.lateness_at(0.99) as f64 / NS_PER_MS,
                 "runtime.scheduler.queue_depth": counts.queue_depth,
                 "runtime.scheduler.queue_capacity": if pooled { lane.queue_capacity } else { 0 },
                 "runtime.scheduler.worker_count": counts.workers,

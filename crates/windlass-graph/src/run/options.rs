@@ -41,6 +41,10 @@ pub struct RunOptions {
     pub reset: bool,
     /// Whether a snapshot is taken at the end.
     pub snapshot: bool,
+    /// Whether regions without a path between them overlap, where their lanes have threads. The results are the same.
+    pub overlap: bool,
+    /// Lanes of type `manual_step` that run in every epoch, as if somebody stepped them.
+    pub step_lanes: Vec<String>,
     /// How long all components together have at the end for what they have to end first.
     pub drain: Duration,
 }
@@ -77,6 +81,8 @@ impl Default for RunOptions {
             restore: None,
             reset: false,
             snapshot: false,
+            overlap: true,
+            step_lanes: Vec::new(),
             drain: DRAIN,
         }
     }

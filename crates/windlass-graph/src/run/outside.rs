@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use windlass_runtime::CancellationToken;
 use windlass_runtime::sync::Notify;
-use windlass_runtime::time::timeout;
+use windlass_runtime::time::precise::block_until_or;
+use windlass_runtime::time::{Instant, timeout};
 
 use super::machine::{Machine, Member};
 use super::trigger::From;
@@ -85,4 +86,10 @@ pub(crate) async fn wait_outside(bell: &Notify, stop: &CancellationToken, left: 
             let _ = knocked.await;
         }
     }
+}
+
+/// As `wait_outside`, on a thread of the run's own: as exactly as the machine can.
+pub(crate) fn wait_here(bell: &Notify, stop: &CancellationToken, left: u64) {
+    let until = Instant::now() + Duration::from_nanos(left);
+    let _ = block_until_or(until, stop.run_until_cancelled(bell.notified()));
 }

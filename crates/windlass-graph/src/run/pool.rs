@@ -1,35 +1,42 @@
-//! Calling components on the threads of a `thread_pool` lane.
+//! Calling components on the threads of a lane.
 //!
-//! A lane admits as many invocations as it has workers and places in its queue; what happens to the others its
-//! overflow policy says. What the admitted ones publish is committed when all have ended (reentrant), or after
-//! each (otherwise: the component itself travels to the worker and back).
+//! A component's turn there is a *flight*: its trigger makes invocations, the lane admits some, and they are sent off
+//! (`collect`). When they are back they are counted and committed (`land`). Between the two the run may do something
+//! else (`overlap.rs`). Invocations of a reentrant component fly at once, and are committed when all are back. All
+//! others fly one after another, and the component with them; what each publishes is committed before that of the
+//! next, and nothing that it can see depends on when.
+//!
+//! A lane of type `thread_pool` admits as many invocations as it has workers and places in its queue; what happens to
+//! the others its overflow policy says. Other lanes admit all.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::sync::clock;
-use windlass_core::task::JoinError;
+use windlass_runtime::channel::oneshot;
 
-use super::health::{HealthKind, Place};
+use super::health::{Health, HealthKind, Place};
 use super::invoke::{Body, Finished, call};
-use super::lane::Workers;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
-use super::trace::TraceName;
+use super::threads::{Pool, Workers};
+use super::trace::{NONE, TraceName};
 use super::trigger::Ready;
 use crate::component::{Call, Component, Env, Outbox, Received, Reentrant};
-use crate::model::{LaneOverflow, Priority};
+use crate::model::{LaneKind, LaneOverflow, OnError, Priority};
 
-/// An invocation on its way to a worker.
-struct Job {
+/// Invocations on their way to a thread, one after another.
+pub(crate) struct Job {
     env: Arc<Env>,
     component: usize,
-    call: Call,
-    inputs: Vec<Received>,
-    out: Outbox,
+    calls: Vec<(Call, Vec<Received>, Outbox)>,
     body: JobBody,
     max_callback: u64,
-    workers: Arc<Workers>,
+    /// Whether the next is called after one that failed.
+    goes_on: bool,
+    workers: Option<Arc<Workers>>,
+    answer: oneshot::Sender<Done>,
 }
 
 enum JobBody {
@@ -37,43 +44,87 @@ enum JobBody {
     Reentrant(Arc<dyn Reentrant>),
 }
 
-/// An invocation on its way back.
+/// Invocations on their way back.
 struct Done {
-    finished: Finished,
-    inputs: Vec<Received>,
-    out: Outbox,
+    called: Vec<Called>,
     component: Option<Box<dyn Component>>,
 }
 
+/// One of them.
+struct Called {
+    finished: Finished,
+    inputs: Vec<Received>,
+    out: Outbox,
+}
+
+/// A component's turn: invocations that are under way.
+pub(crate) struct Flight {
+    component: usize,
+    start: u64,
+    size: u64,
+    together: bool,
+    under_way: Vec<oneshot::Receiver<Done>>,
+    /// What is sent when what is under way has been committed.
+    rest: VecDeque<(Call, Vec<Received>)>,
+}
+
+/// What was collected ahead of its turn.
+pub(crate) struct Ahead {
+    /// None if nothing was ready.
+    flight: Option<Flight>,
+    health: Health,
+}
+
 impl Job {
-    fn run(mut self) -> Done {
-        let worker = self.workers.begin();
-        let start = clock::now();
-        if self.max_callback > 0 {
-            self.call.cancel_at = start.saturating_add(self.max_callback);
+    pub(crate) fn run(mut self) {
+        let worker = self
+            .workers
+            .as_ref()
+            .map_or(NONE, |workers| workers.begin());
+        let mut called = Vec::with_capacity(self.calls.len());
+        for (mut given, mut inputs, mut out) in self.calls.drain(..) {
+            let start = clock::now();
+            if self.max_callback > 0 {
+                given.cancel_at = start.saturating_add(self.max_callback);
+            }
+            let body = match &mut self.body {
+                JobBody::Exclusive(component) => Body::Exclusive(component.as_mut()),
+                JobBody::Reentrant(body) => Body::Reentrant(body),
+            };
+            let failed = call(
+                body,
+                &self.env,
+                self.component,
+                &mut inputs,
+                &mut out,
+                &given,
+            );
+            let goes_on = (self.goes_on || failed.is_none()) && !out.finished;
+            called.push(Called {
+                finished: Finished {
+                    call: given,
+                    start,
+                    end: clock::now(),
+                    failed,
+                    worker,
+                },
+                inputs,
+                out,
+            });
+            if !goes_on {
+                break;
+            }
         }
-        let body = match &mut self.body {
-            JobBody::Exclusive(component) => Body::Exclusive(component.as_mut()),
-            JobBody::Reentrant(body) => Body::Reentrant(body),
+        if let Some(workers) = &self.workers {
+            workers.end();
+        }
+        let component = match self.body {
+            JobBody::Exclusive(component) => Some(component),
+            JobBody::Reentrant(_) => None,
         };
-        let (inputs, out) = (&mut self.inputs, &mut self.out);
-        let failed = call(body, &self.env, self.component, inputs, out, &self.call);
-        self.workers.end();
-        Done {
-            finished: Finished {
-                call: self.call,
-                start,
-                end: clock::now(),
-                failed,
-                worker,
-            },
-            inputs: self.inputs,
-            out: self.out,
-            component: match self.body {
-                JobBody::Exclusive(component) => Some(component),
-                JobBody::Reentrant(_) => None,
-            },
-        }
+        // If nobody waits any more, components are dropped here: their destructors are user code.
+        let unwanted = self.answer.send(Done { called, component });
+        windlass_core::task::contain(|| drop(unwanted));
     }
 }
 
@@ -84,8 +135,39 @@ impl Machine {
         component: usize,
         iteration: u64,
     ) -> Result<u64, Halt> {
+        match self.collect(component, iteration)? {
+            Some(flight) => self.land(flight).await,
+            None => Ok(0),
+        }
+    }
+
+    /// As `collect`, ahead of the component's turn: what its trigger and its lane have to say waits for that, too.
+    pub(crate) fn collect_ahead(&mut self, component: usize) -> Result<Ahead, Halt> {
+        let mut health = Health::new(&self.plan, false);
+        health.epoch = self.health.epoch;
+        std::mem::swap(&mut self.health, &mut health);
+        let flight = self.collect(component, 0);
+        std::mem::swap(&mut self.health, &mut health);
+        flight.map(|flight| Ahead { flight, health })
+    }
+
+    /// The turn of what was collected ahead of it.
+    pub(crate) async fn land_ahead(&mut self, mut ahead: Ahead) -> Result<(), Halt> {
+        self.health.merge(&mut ahead.health);
+        match ahead.flight {
+            Some(flight) => self.land(flight).await.map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends off what a component's trigger makes of what has come; none if that is nothing.
+    pub(crate) fn collect(
+        &mut self,
+        component: usize,
+        iteration: u64,
+    ) -> Result<Option<Flight>, Halt> {
         if !self.members[component].runs() {
-            return Ok(0);
+            return Ok(None);
         }
         let outside = self.outside_of(component);
         let mut ready = self.ready.take().unwrap_or_default();
@@ -97,23 +179,25 @@ impl Machine {
             &mut ready,
             outside,
         );
-        let result = match self.admit_invocations(component, &mut ready) {
-            Ok(()) if ready.list.is_empty() => Ok(0),
-            Ok(()) => self.run_batch(component, &mut ready, iteration).await,
-            Err(halt) => Err(halt),
-        };
+        let admitted = self.admit_invocations(component, &mut ready);
+        let flight = admitted.map(|()| match ready.list.is_empty() {
+            true => None,
+            false => Some(self.take_off(component, &mut ready, iteration)),
+        });
         while let Some(inputs) = ready.list.pop_front() {
             ready.recycle(inputs);
         }
         self.ready = Some(ready);
-        self.clock = clock::now();
-        result
+        flight
     }
 
     /// Leaves as many as the lane admits.
     fn admit_invocations(&mut self, component: usize, ready: &mut Ready) -> Result<(), Halt> {
         let place = self.facts.components[component].lane;
         let lane = &self.plan.graph.lanes[place];
+        if lane.kind != LaneKind::ThreadPool {
+            return Ok(());
+        }
         let room = lane.width().saturating_add(lane.queue_capacity);
         let beyond = ready.list.len().saturating_sub(room);
         if beyond == 0 {
@@ -153,156 +237,248 @@ impl Machine {
         Ok(())
     }
 
-    async fn run_batch(
-        &mut self,
-        component: usize,
-        ready: &mut Ready,
-        iteration: u64,
-    ) -> Result<u64, Halt> {
-        let start = clock::now();
+    fn take_off(&mut self, component: usize, ready: &mut Ready, iteration: u64) -> Flight {
         let size = ready.list.len() as u64;
         let facts = self.facts.clone();
         let facts = &facts.components[component];
-        let width = self.lanes[facts.lane].pool.as_ref().map_or(1, |p| p.width) as u64;
-        let counts = &mut self.lanes[facts.lane].counts;
-        counts.in_flight = counts.in_flight.max(size);
-        counts.queue_depth = counts.queue_depth.max(size.saturating_sub(width));
-        let body = self.members[component].reentrant.clone();
-        let mut workers = Vec::new();
-        match body.filter(|_| facts.reentrant) {
+        if let Some(pool) = self.pool(component) {
+            let width = pool.width as u64;
+            let counts = &mut self.lanes[facts.lane].counts;
+            counts.in_flight = counts.in_flight.max(size);
+            counts.queue_depth = counts.queue_depth.max(size.saturating_sub(width));
+        }
+        let reentrant = self.members[component].reentrant.clone();
+        let reentrant = reentrant.filter(|_| facts.reentrant && facts.overlaps_itself);
+        let mut flight = Flight {
+            component,
+            start: clock::now(),
+            size,
+            together: reentrant.is_some(),
+            under_way: Vec::new(),
+            rest: VecDeque::new(),
+        };
+        match reentrant {
             Some(body) => {
-                self.run_together(component, ready, iteration, &body, &mut workers)
-                    .await?;
+                for call in self.numbered(component, ready, iteration) {
+                    let body = JobBody::Reentrant(body.clone());
+                    let calls = self.with_room(component, [call]);
+                    flight.under_way.push(self.send(component, calls, body));
+                }
             }
             None => {
-                self.run_one_by_one(component, ready, iteration, &mut workers)
-                    .await?;
+                let mut calls = self.numbered(component, ready, iteration);
+                if !facts.limited.is_empty() {
+                    // How much room an async edge has depends on what was committed before.
+                    flight.rest = calls.drain(1..).collect();
+                }
+                let calls = self.with_room(component, calls);
+                flight
+                    .under_way
+                    .extend(self.send_exclusive(component, calls));
             }
         }
-        let most = self.lanes[facts.lane].pool.as_ref();
-        let most = most.map_or(0, |pool| pool.workers.most_active());
-        self.lanes[facts.lane].counts.active = most;
-        if self.trace.on {
-            let mut span = self.recorded(TraceName::ThreadPoolBatch, component, start);
-            span.duration = clock::now() - start;
-            workers.sort_unstable();
-            workers.dedup();
-            span.attributes.push(("worker_ids", json!(workers)));
-            span.attributes.push(("invocations", size.into()));
-            self.trace.push(span);
-        }
-        Ok(size)
+        flight
     }
 
-    /// All at once; committed together.
-    async fn run_together(
+    /// Numbers what is ready. All of it, so that the numbers of what follows do not depend on how many are called.
+    fn numbered(
         &mut self,
         component: usize,
         ready: &mut Ready,
         iteration: u64,
-        body: &Arc<dyn Reentrant>,
+    ) -> Vec<(Call, Vec<Received>)> {
+        let mut calls = Vec::with_capacity(ready.list.len());
+        while let Some(inputs) = ready.list.pop_front() {
+            let call = self.next_call(component, &inputs, iteration, 0);
+            calls.push((call, inputs));
+        }
+        calls
+    }
+
+    fn with_room(
+        &self,
+        component: usize,
+        calls: impl IntoIterator<Item = (Call, Vec<Received>)>,
+    ) -> Vec<(Call, Vec<Received>, Outbox)> {
+        let with_room = |(call, inputs)| {
+            let mut out = Outbox::default();
+            self.fill_room(component, &mut out);
+            (call, inputs, out)
+        };
+        calls.into_iter().map(with_room).collect()
+    }
+
+    fn send_exclusive(
+        &mut self,
+        component: usize,
+        calls: Vec<(Call, Vec<Received>, Outbox)>,
+    ) -> Option<oneshot::Receiver<Done>> {
+        let body = self.members[component].component.take()?;
+        Some(self.send(component, calls, JobBody::Exclusive(body)))
+    }
+
+    /// Sends invocations to the lane's threads; if it has none, they are called here and now.
+    fn send(
+        &self,
+        component: usize,
+        calls: Vec<(Call, Vec<Received>, Outbox)>,
+        body: JobBody,
+    ) -> oneshot::Receiver<Done> {
+        let (answer, answered) = oneshot::channel();
+        let facts = &self.facts.components[component];
+        let pool = self.pool(component);
+        let job = Job {
+            env: self.env.clone(),
+            component,
+            calls,
+            body,
+            max_callback: facts.max_callback,
+            goes_on: facts.on_error == OnError::Continue,
+            workers: pool.map(|pool| pool.workers.clone()),
+            answer,
+        };
+        match pool {
+            Some(pool) => pool.send(facts.priority, job),
+            None => job.run(),
+        }
+        answered
+    }
+
+    /// Waits for a flight, and commits what came of it; gives how many invocations there were.
+    pub(crate) async fn land(&mut self, mut flight: Flight) -> Result<u64, Halt> {
+        let component = flight.component;
+        let mut workers = Vec::new();
+        match flight.together {
+            true => self.land_together(&mut flight, &mut workers).await?,
+            false => self.land_one_by_one(&mut flight, &mut workers).await?,
+        }
+        self.clock = clock::now();
+        let Some(pool) = self.pool(component) else {
+            return Ok(flight.size);
+        };
+        let (most, guarded) = (pool.workers.most_active(), pool.guarded());
+        let lane = self.facts.components[component].lane;
+        let counts = &mut self.lanes[lane].counts;
+        counts.active = most;
+        counts.starvation_guard = guarded;
+        if self.trace.on && self.plan.graph.lanes[lane].kind == LaneKind::ThreadPool {
+            let mut span = self.recorded(TraceName::ThreadPoolBatch, component, flight.start);
+            span.duration = self.clock - flight.start;
+            workers.sort_unstable();
+            workers.dedup();
+            span.attributes.push(("worker_ids", json!(workers)));
+            span.attributes.push(("invocations", flight.size.into()));
+            self.trace.push(span);
+        }
+        Ok(flight.size)
+    }
+
+    /// All are back before the first is committed.
+    async fn land_together(
+        &mut self,
+        flight: &mut Flight,
         workers: &mut Vec<u32>,
     ) -> Result<(), Halt> {
-        let mut under_way = Vec::with_capacity(ready.list.len());
-        while let Some(inputs) = ready.list.pop_front() {
-            let body = JobBody::Reentrant(body.clone());
-            let job = self.job(component, inputs, iteration, body);
-            under_way.push(self.send(component, job));
+        let component = flight.component;
+        let mut called = Vec::with_capacity(flight.under_way.len());
+        for under_way in flight.under_way.drain(..) {
+            called.extend(self.back(component, under_way).await?.called);
         }
-        let at_once = under_way.len() as u64;
-        let mut done = Vec::with_capacity(under_way.len());
-        for handle in under_way {
-            done.push(self.came_back(component, handle.await)?);
-        }
-        let width = self.lanes[self.facts.components[component].lane]
-            .pool
-            .as_ref();
-        let width = width.map_or(1, |pool| pool.width) as u64;
+        let width = self.pool(component).map_or(1, |pool| pool.width) as u64;
         let counts = &mut self.counts.components[component];
-        counts.max_in_flight = counts.max_in_flight.max(at_once.min(width));
+        counts.max_in_flight = counts.max_in_flight.max(flight.size.min(width));
         if !self.facts.components[component].in_order {
-            done.sort_by_key(|done: &Done| done.finished.end);
+            called.sort_by_key(|called: &Called| called.finished.end);
         }
         let mut result = Ok(());
-        for done in &mut done {
-            workers.push(done.finished.worker);
-            let settled = self.settle(component, &done.finished, &mut done.out);
+        for called in &mut called {
+            workers.push(called.finished.worker);
+            let settled = self.settle(component, &called.finished, &mut called.out);
             result = result.and(settled);
         }
-        if result.is_ok() {
-            for done in &mut done {
-                self.commit(&mut done.out.staged)?;
+        for mut called in called {
+            if result.is_ok() {
+                result = self.commit(&mut called.out.staged);
             }
-        }
-        for done in done {
-            ready.recycle(done.inputs);
+            self.recycle(called.inputs);
         }
         result
     }
 
-    /// One after another, each committed before the next begins.
-    async fn run_one_by_one(
+    /// Each is committed before the next.
+    async fn land_one_by_one(
         &mut self,
-        component: usize,
-        ready: &mut Ready,
-        iteration: u64,
+        flight: &mut Flight,
         workers: &mut Vec<u32>,
     ) -> Result<(), Halt> {
-        while let Some(inputs) = ready.list.pop_front() {
-            let Some(body) = self.members[component].component.take() else {
-                break;
-            };
-            let job = self.job(component, inputs, iteration, JobBody::Exclusive(body));
-            let done = self.send(component, job).await;
-            let mut done = self.came_back(component, done)?;
-            self.members[component].component = done.component.take();
-            workers.push(done.finished.worker);
-            self.settle(component, &done.finished, &mut done.out)?;
-            self.commit(&mut done.out.staged)?;
-            ready.recycle(done.inputs);
+        let component = flight.component;
+        while let Some(under_way) = flight.under_way.pop() {
+            let done = self.back(component, under_way).await?;
+            let mut result = Ok(());
+            for mut called in done.called {
+                if result.is_ok() {
+                    workers.push(called.finished.worker);
+                    result = self
+                        .settle(component, &called.finished, &mut called.out)
+                        .and_then(|()| self.commit(&mut called.out.staged));
+                }
+                self.recycle(called.inputs);
+            }
+            result?;
             if !self.members[component].may_finish() {
                 break;
+            }
+            if let Some(next) = flight.rest.pop_front() {
+                let calls = self.with_room(component, [next]);
+                flight
+                    .under_way
+                    .extend(self.send_exclusive(component, calls));
             }
         }
         Ok(())
     }
 
-    fn job(
+    /// Takes back the component of a flight whose outputs nobody wants: an earlier region has ended the run.
+    pub(crate) async fn recall(&mut self, ahead: Ahead) {
+        let Some(flight) = ahead.flight else { return };
+        for under_way in flight.under_way {
+            // What went wrong there happened after the end.
+            if let Ok(done) = under_way.await
+                && done.component.is_some()
+            {
+                self.members[flight.component].component = done.component;
+            }
+        }
+    }
+
+    async fn back(
         &mut self,
         component: usize,
-        inputs: Vec<Received>,
-        iteration: u64,
-        body: JobBody,
-    ) -> Job {
-        let mut out = Outbox::default();
-        self.fill_room(component, &mut out);
-        let call = self.next_call(component, &inputs, iteration, 0);
+        under_way: oneshot::Receiver<Done>,
+    ) -> Result<Done, Halt> {
+        match under_way.await {
+            Ok(mut done) => {
+                if done.component.is_some() {
+                    self.members[component].component = done.component.take();
+                }
+                Ok(done)
+            }
+            Err(_) => {
+                let message = "its lane could not run it: the threads have ended".to_owned();
+                Err(self.halt("execute", ErrorCode::Runtime, Some(component), message))
+            }
+        }
+    }
+
+    fn recycle(&mut self, inputs: Vec<Received>) {
+        if let Some(ready) = &mut self.ready {
+            ready.recycle(inputs);
+        }
+    }
+
+    /// The threads that a component runs on, if its lane has some.
+    fn pool(&self, component: usize) -> Option<&Pool> {
         let facts = &self.facts.components[component];
-        let pool = self.lanes[facts.lane].pool.as_ref();
-        Job {
-            env: self.env.clone(),
-            component,
-            workers: pool.map_or_else(Arc::default, |pool| pool.workers.clone()),
-            max_callback: facts.max_callback,
-            call,
-            inputs,
-            out,
-            body,
-        }
-    }
-
-    fn send(&self, component: usize, job: Job) -> windlass_core::task::JoinHandle<Done> {
-        let lane = self.facts.components[component].lane;
-        match &self.lanes[lane].pool {
-            Some(pool) => pool.dispatcher.spawn(async move { job.run() }),
-            None => windlass_runtime::spawn(async move { job.run() }),
-        }
-    }
-
-    fn came_back(&mut self, component: usize, done: Result<Done, JoinError>) -> Result<Done, Halt> {
-        done.map_err(|error| {
-            let message = format!("its lane could not run it: {error}");
-            self.halt("execute", ErrorCode::Runtime, Some(component), message)
-        })
+        self.lanes[facts.lane].pools.get(facts.pool?)
     }
 }

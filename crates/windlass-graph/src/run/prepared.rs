@@ -10,19 +10,22 @@ use std::task::{Context, Poll};
 use windlass_core::sync::clock;
 use windlass_core::task::{JoinError, JoinHandle};
 use windlass_runtime::Handle;
+use windlass_runtime::channel::oneshot;
 use windlass_runtime::task::yield_now;
 
-use super::control::{Closing, Control, Inbox};
+use super::control::{Closing, Control, Inbox, manual_lane};
 use super::facts::nanos;
 use super::graphs::{Entered, Graphs};
 use super::invoke::outcome;
 use super::lane::LaneState;
 use super::machine::{Halt, Machine, Member};
 use super::options::RunOptions;
-use super::result::{ErrorCode, LaneGrant, RunResult, StopReason};
+use super::overlap::Overlap;
+use super::result::{ErrorCode, RunResult, StopReason};
+use super::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictly};
 use super::trace::Trace;
 use crate::compile::{CompileError, Plan, compile};
-use crate::component::{Failure, Registry};
+use crate::component::{Catalog, Failure, Registry};
 use crate::model::Graph;
 
 /// A compiled graph with the types of its components. Each run makes components of its own.
@@ -137,7 +140,21 @@ impl Prepared {
             Ok(lanes) => (lanes, None),
             Err(failed) => (Vec::new(), Some(failed)),
         };
-        let mut machine = Machine::new(self.plan.clone(), members, lanes, inbox, options);
+        let role = |component: usize| {
+            let component = &graph.components[component];
+            let typical = || {
+                Some(
+                    self.registry
+                        .descriptor(&component.type_name)?
+                        .boundary_role,
+                )
+            };
+            component.boundary.role.or_else(typical).unwrap_or_default()
+        };
+        let mut overlap = Overlap::of(&self.plan, role);
+        overlap.is_possible &= options.overlap;
+        let plan = self.plan.clone();
+        let mut machine = Machine::new(plan, members, lanes, inbox, overlap, options);
         if let Some((lane, error)) = failed {
             let message = format!("lane {} has no threads: {error}", graph.lanes[lane].id);
             machine.halt("start", ErrorCode::Runtime, None, message);
@@ -178,15 +195,24 @@ impl Run {
             Ok(machine) => machine,
             Err(result) => return *result,
         };
-        let reason = match entered {
-            Some(ref entered) => drive(&mut machine, &options, entered).await,
-            None => {
-                let message = "the runtime is shutting down".to_owned();
-                machine.halt("start", ErrorCode::Runtime, None, message);
-                StopReason::Error
+        for lane in &options.step_lanes {
+            match manual_lane(&prepared.plan, lane) {
+                Ok(place) => machine.lanes[place].steps_always = true,
+                Err(error) => return never_began(machine, error.to_string()),
             }
+        }
+        match Memory::for_run(&prepared.plan.graph) {
+            Ok(memory) => machine.memory = memory,
+            Err(message) => return never_began(machine, message),
+        }
+        let Some(entered) = entered else {
+            return never_began(machine, "the runtime is shutting down".to_owned());
         };
-        close(machine, reason, &options).await
+        let simulated = windlass_core::sync::with_world(|world| world.is_some());
+        match driver_lane(&prepared.plan.graph).filter(|_| !simulated) {
+            None => drive_to_its_end(machine, options, entered).await,
+            Some(lane) => drive_on_thread(machine, options, entered, lane, &runtime).await,
+        }
     }
 
     /// Runs it in a task of its own.
@@ -199,8 +225,57 @@ impl Run {
     }
 }
 
+/// A run that cannot begin.
+fn never_began(mut machine: Machine, message: String) -> RunResult {
+    machine.halt("start", ErrorCode::Runtime, None, message);
+    report(machine, StopReason::Error, None)
+}
+
+async fn drive_to_its_end(
+    mut machine: Machine,
+    options: RunOptions,
+    entered: Entered,
+) -> RunResult {
+    let reason = drive(&mut machine, &options, &entered).await;
+    close(machine, reason, &options).await
+}
+
+/// As `drive_to_its_end`, on a thread of its own: that of a lane that follows the clock.
+async fn drive_on_thread(
+    mut machine: Machine,
+    options: RunOptions,
+    entered: Entered,
+    lane: usize,
+    runtime: &Handle,
+) -> RunResult {
+    let plan = machine.plan.clone();
+    let no_thread = |why: &str| format!("lane {} has no thread: {why}", plan.graph.lanes[lane].id);
+    let (give, given) = oneshot::channel();
+    let on_thread = async move {
+        match given.await {
+            Ok(machine) => drive_to_its_end(machine, options, entered).await,
+            // Nobody waits for it any more, and it is dropped.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    let thread = match driver_thread(&plan.graph, lane).run_in(runtime, on_thread) {
+        Ok(thread) => thread,
+        Err(error) => return never_began(machine, no_thread(&error.to_string())),
+    };
+    let refused = refused_strictly(&plan.graph, lane, thread.attributes());
+    machine.driver = Some(thread.attributes().clone());
+    if !refused.is_empty() {
+        let why = format!("the system refused {}", refused.join(", "));
+        return never_began(machine, no_thread(&why));
+    }
+    match give.send(machine) {
+        Ok(()) => thread.await,
+        Err(machine) => never_began(machine, no_thread("it has gone")),
+    }
+}
+
 /// Starts, and runs epochs until there is a reason not to.
-async fn drive(machine: &mut Machine, options: &RunOptions, _entered: &Entered) -> StopReason {
+async fn drive(machine: &mut Machine, options: &RunOptions, _known: &Entered) -> StopReason {
     if machine.start(options).is_err() {
         return StopReason::Error;
     }
@@ -234,7 +309,7 @@ async fn drive(machine: &mut Machine, options: &RunOptions, _entered: &Entered) 
             return StopReason::Idle;
         }
         // To look whether something has come is no step.
-        if !idle || !expects {
+        if !idle || !(expects || machine.waits_for_steps()) {
             epochs += 1;
         }
         // Others have their turn, however long the run.
@@ -267,12 +342,13 @@ fn report(
 ) -> RunResult {
     let metrics = machine.metrics();
     let plan = machine.plan;
-    let grants = plan.graph.lanes.iter().zip(&machine.lanes);
-    let grants = grants.filter_map(|(lane, state)| {
-        let threads = state.pool.as_ref()?.grants();
-        let lane = lane.id.clone();
-        (!threads.is_empty()).then_some(LaneGrant { lane, threads })
-    });
+    let grants = Grants {
+        graph: &plan.graph,
+        driver: machine.driver.as_ref(),
+        memory: &machine.memory,
+    };
+    let lanes = machine.lanes.iter().enumerate();
+    let grants = lanes.filter_map(|(place, lane)| grants.of(place, &lane.pools));
     let name = |&component: &u32| plan.graph.components[component as usize].id.clone();
     RunResult {
         stop_reason,

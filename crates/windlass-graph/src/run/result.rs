@@ -5,6 +5,7 @@ use std::fmt;
 use super::health::HealthEvent;
 use super::metrics::Metrics;
 use super::options::Snapshot;
+use super::threads::LaneGrant;
 use super::trace::Trace;
 use crate::model::named;
 
@@ -34,15 +35,6 @@ pub struct RunResult {
     pub snapshot: Option<Snapshot>,
     /// What the threads of lanes with OS attributes were found to have; and what was refused.
     pub lane_grants: Vec<LaneGrant>,
-}
-
-/// What the system gave to a lane's threads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneGrant {
-    /// The lane.
-    pub lane: String,
-    /// What each thread has, as read back.
-    pub threads: Vec<String>,
 }
 
 named! {

@@ -43,6 +43,8 @@ named! {
         FixedRateOverrun = "fixed_rate_overrun",
         /// A tick was left out.
         FixedRateSkippedTick = "fixed_rate_skipped_tick",
+        /// A tick on the real clock ended after its deadline.
+        FixedRateDeadlineMiss = "fixed_rate_deadline_miss",
         /// A loop was asked to end.
         LoopCancellationRequested = "loop_cancellation_requested",
         /// A loop saw that.

@@ -12,23 +12,23 @@ use windlass_graph::model::{
 use windlass_graph::{Prepared, RunOptions, RunResult};
 use windlass_runtime::Runtime;
 
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
+    pub(crate) fn roll(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0 % below
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.roll(from.len() as u64) as usize]
     }
 }
 
 /// Components in a row, edges forwards of every kind and backwards of those that are deferred.
-fn random_graph(seed: u64) -> Graph {
+pub(crate) fn random_graph(seed: u64) -> Graph {
     let mut dice = Dice(seed * 0x9E37_79B9 + 1);
     let mut graph = Graph::new("random");
     graph.lanes.push(Lane::new("main", LaneKind::EventLoop));
