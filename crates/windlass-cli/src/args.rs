@@ -31,6 +31,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SchemaCommand,
     },
+    /// Tell what this machine grants to lanes, and how to get the rest
+    Doctor(Doctor),
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -198,6 +200,12 @@ pub(crate) struct Bench {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SchemaCheck {
     /// The graph files; `-` reads standard input
     #[arg(value_name = "FILE", required = true)]
@@ -238,6 +246,12 @@ pub(crate) struct RunBounds {
     /// End after the first epoch in which nothing ran
     #[arg(long)]
     pub(crate) until_idle: bool,
+    /// Step this lane of type manual_step in every epoch; may be given several times
+    #[arg(long, value_name = "LANE")]
+    pub(crate) step_lane: Vec<String>,
+    /// Run one region after another, whatever the lanes; the results are the same
+    #[arg(long)]
+    pub(crate) no_overlap: bool,
 }
 
 /// Which component types there are.
@@ -363,6 +377,8 @@ impl RunBounds {
             steps: (self.steps > 0).then_some(self.steps),
             duration: (self.duration_ms > 0).then(|| Duration::from_millis(self.duration_ms)),
             until_idle: self.until_idle,
+            step_lanes: self.step_lane.clone(),
+            overlap: !self.no_overlap,
             ..RunOptions::default()
         }
     }

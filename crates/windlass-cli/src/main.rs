@@ -3,6 +3,7 @@
 
 mod args;
 mod completions;
+mod doctor;
 mod graph;
 mod outcome;
 mod schema;
@@ -27,6 +28,7 @@ fn run(cli: &Cli, terminal: &Terminal) -> Outcome {
     match &cli.command {
         Command::Graph { command } => graph::run(command, terminal),
         Command::Schema { command } => schema::run(command, terminal),
+        Command::Doctor(args) => doctor::run(args, terminal),
         Command::Completions { shell } => completions::run(*shell, terminal),
     }
 }

@@ -69,6 +69,17 @@ fn to_text(execution: &Execution, result: &RunResult) -> String {
     for event in &result.health {
         text.push_str(&format!("health: {}\n", health_line(event)));
     }
+    for grant in &result.lane_grants {
+        let lane = &grant.lane;
+        for thread in &grant.threads {
+            text.push_str(&format!("lane {lane}: {thread}\n"));
+        }
+        for refused in &grant.refused {
+            text.push_str(&format!(
+                "lane {lane}: refused {refused}; see `windlass doctor`\n"
+            ));
+        }
+    }
     text
 }
 
@@ -83,6 +94,7 @@ fn shortened(result: &RunResult) -> String {
 
 fn health_line(event: &HealthEvent) -> String {
     let place = match event.channel_id.as_str() {
+        "" if event.component_id.is_empty() => format!("lane={}", event.lane),
         "" => format!("component={}", event.component_id),
         channel => format!("channel={channel}"),
     };
@@ -92,7 +104,7 @@ fn health_line(event: &HealthEvent) -> String {
 }
 
 fn to_json(execution: &Execution, result: &RunResult) -> Value {
-    let grant = |grant: &LaneGrant| json!({ "lane": grant.lane, "threads": grant.threads });
+    let grant = |grant: &LaneGrant| json!({ "lane": grant.lane, "threads": grant.threads, "refused": grant.refused });
     let mut document = json!({
         "ok": result.is_ok(),
         "graph": execution.name(),

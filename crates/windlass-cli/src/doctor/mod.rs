@@ -1,0 +1,102 @@
+//! `windlass doctor`: what this machine grants to lanes, and how to get the rest.
+//!
+//! What can be tried is tried: a thread asks for it, and what the system then has is read back.
+
+mod machine;
+mod trials;
+
+use serde_json::{Value, json};
+
+use crate::args::{Doctor, Format};
+use crate::outcome::{Error, Outcome, Verdict};
+use crate::terminal::{Terminal, pretty};
+
+/// One thing that was looked at.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    /// What was looked at.
+    pub(crate) name: &'static str,
+    pub(crate) state: State,
+    /// What was found.
+    pub(crate) found: String,
+    /// What to do about it; empty if there is nothing to do.
+    pub(crate) advice: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is there, without a limit that matters.
+    Granted,
+    /// It is there, with a limit.
+    Limited,
+    /// It is not there.
+    Refused,
+    /// The system does not say.
+    Unknown,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Granted => "granted",
+            State::Limited => "limited",
+            State::Refused => "refused",
+            State::Unknown => "unknown",
+        }
+    }
+}
+
+impl Finding {
+    pub(crate) fn new(name: &'static str, state: State, found: impl Into<String>) -> Finding {
+        Finding {
+            name,
+            state,
+            found: found.into(),
+            advice: String::new(),
+        }
+    }
+
+    pub(crate) fn advice(mut self, advice: impl Into<String>) -> Finding {
+        self.advice = advice.into();
+        self
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "state": self.state.name(),
+            "found": self.found,
+            "advice": self.advice,
+        })
+    }
+}
+
+pub(crate) fn run(args: &Doctor, terminal: &Terminal) -> Outcome {
+    let runtime = windlass::Runtime::builder()
+        .workers(1)
+        .build()
+        .map_err(Error::Runtime)?;
+    let mut findings = machine::findings();
+    findings.extend(trials::findings(runtime.handle()));
+    terminal.print(&match args.output.format {
+        Format::Text => to_text(&findings),
+        Format::Json => {
+            let list: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+            pretty(&json!({"doctor_schema_version": "1", "findings": list}))
+        }
+    })?;
+    // What a machine does not grant is no fault.
+    Ok(Verdict::Fine)
+}
+
+fn to_text(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let (name, state) = (finding.name, finding.state.name());
+        text.push_str(&format!("{name:<15} {state:<8} {}\n", finding.found));
+        if !finding.advice.is_empty() {
+            text.push_str(&format!("{:25}{}\n", "", finding.advice));
+        }
+    }
+    text
+}
