@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use windlass::graph::run::Record;
 use windlass::graph::{Limits, RunOptions};
 
 /// Graphs on the Windlass runtime: checked, planned, drawn, run and measured
@@ -61,6 +62,8 @@ pub(crate) enum GraphCommand {
     Explain(Explain),
     /// Compare the plans of two files
     DiffPlan(DiffPlan),
+    /// Run a recording again, and say whether it does the same
+    Replay(Replay),
     /// Run it several times, and measure the epochs
     Bench(Bench),
 }
@@ -200,6 +203,28 @@ pub(crate) struct Bench {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The folder that was given to --record
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Another graph file than the one that was recorded
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: Option<PathBuf>,
+    /// Show the first difference
+    #[arg(long)]
+    pub(crate) diff: bool,
+    /// Replay what is there of a recording that has no end
+    #[arg(long)]
+    pub(crate) partial: bool,
+    #[command(flatten)]
+    pub(crate) types: Types,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) output: Output,
@@ -252,6 +277,9 @@ pub(crate) struct RunBounds {
     /// Run one region after another, whatever the lanes; the results are the same
     #[arg(long)]
     pub(crate) no_overlap: bool,
+    /// Record the run in this folder, for `graph replay`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// Which component types there are.
@@ -379,6 +407,7 @@ impl RunBounds {
             until_idle: self.until_idle,
             step_lanes: self.step_lane.clone(),
             overlap: !self.no_overlap,
+            record: self.record.clone().map(Record::to),
             ..RunOptions::default()
         }
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use windlass::graph::compile::CompileError;
+use windlass::graph::record::RecordingError;
 use windlass::{BuildError, JoinError};
 
 use crate::terminal::Terminal;
@@ -50,6 +51,10 @@ pub(crate) enum Error {
     Compile(CompileError),
     /// The task of a run ended without a result.
     Run(JoinError),
+    /// A recording cannot be read.
+    Recording(RecordingError),
+    /// A recording has no graph file, and none was given.
+    NoGraph(String),
     /// Nothing was measured.
     NoSamples,
 }
@@ -109,6 +114,17 @@ impl fmt::Display for Error {
             Error::Runtime(error) => write!(f, "cannot start the runtime: {error}"),
             Error::Compile(error) => write!(f, "cannot compile the graph: {error}"),
             Error::Run(error) => write!(f, "the run ended without a result: {error}"),
+            Error::Recording(error) => {
+                let advice = match error {
+                    RecordingError::Truncated { .. } => "\nhelp: --partial replays what is there",
+                    _ => "",
+                };
+                write!(f, "{error}{advice}")
+            }
+            Error::NoGraph(folder) => write!(
+                f,
+                "{folder} has no graph.yaml: it was not recorded from a file\nhelp: give one with --graph"
+            ),
             Error::NoSamples => write!(f, "no epoch was measured: the run was stopped too early"),
         }
     }
@@ -131,7 +147,8 @@ impl std::error::Error for Error {
             Error::Runtime(error) => Some(error),
             Error::Compile(error) => Some(error),
             Error::Run(error) => Some(error),
-            Error::StdinTwice | Error::NoSamples => None,
+            Error::Recording(error) => Some(error),
+            Error::StdinTwice | Error::NoGraph(_) | Error::NoSamples => None,
         }
     }
 }

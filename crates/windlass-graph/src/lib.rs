@@ -13,6 +13,7 @@ pub mod lint;
 pub mod load;
 pub mod model;
 mod payload;
+pub mod record;
 pub mod render;
 pub mod run;
 pub mod source;

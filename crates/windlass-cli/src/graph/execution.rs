@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use windlass::graph::check::Level;
 use windlass::graph::component::Registry;
 use windlass::graph::model::Graph;
+use windlass::graph::record::{Recording, Replayed};
 use windlass::graph::run::{HealthEvent, RuntimeError};
 use windlass::graph::{Prepared, RunOptions, RunResult};
 use windlass::signal::{SignalKind, Signals, listen};
 use windlass::{CancellationToken, Runtime};
 
 use super::progress;
-use super::source;
+use super::source::{self, Opened};
 use crate::args::{Format, Source, Types};
 use crate::outcome::Error;
 use crate::terminal::Terminal;
@@ -23,6 +24,8 @@ pub(crate) struct Execution {
     pub(crate) registry: Registry,
     /// The types that stubs stand in for.
     pub(crate) stubs: Vec<String>,
+    /// The file, to be kept with a recording.
+    text: String,
     runtime: Runtime,
 }
 
@@ -34,12 +37,22 @@ impl Execution {
         format: Format,
         terminal: &Terminal,
     ) -> Result<Option<Execution>, Error> {
+        let opened = source::load(&source.file, &source.limits.limits())?;
+        Execution::of(opened, types, format, terminal)
+    }
+
+    /// As `prepare`, for a file that was loaded.
+    pub(crate) fn of(
+        mut opened: Opened,
+        types: &Types,
+        format: Format,
+        terminal: &Terminal,
+    ) -> Result<Option<Execution>, Error> {
         let mut registry = Registry::built_in();
         let level = match types.stub_unknown {
             true => Level::Schema,
             false => Level::Registry,
         };
-        let mut opened = source::load(&source.file, &source.limits.limits())?;
         opened.check(&registry, level);
         let unknown = unknown_types(opened.graph.as_ref(), &registry);
         let names = unknown.join(", ");
@@ -55,13 +68,21 @@ impl Execution {
         for type_name in &unknown {
             registry.stub(type_name);
         }
+        let text = valid.sources.text().to_owned();
         let prepared = Prepared::new(valid.graph, registry.clone()).map_err(Error::Compile)?;
         Ok(Some(Execution {
             prepared,
             registry,
             stubs: unknown,
+            text,
             runtime: Runtime::new().map_err(Error::Runtime)?,
         }))
+    }
+
+    /// Runs it again as it was recorded.
+    pub(crate) fn replay(&self, recording: &Recording, options: RunOptions) -> Replayed {
+        self.runtime
+            .block_on(self.prepared.replay(recording, options))
     }
 
     /// The name of the graph.
@@ -70,7 +91,12 @@ impl Execution {
     }
 
     /// Runs it once.
-    pub(crate) fn run(&self, options: RunOptions, terminal: &Terminal) -> Result<RunResult, Error> {
+    pub(crate) fn run(
+        &self,
+        mut options: RunOptions,
+        terminal: &Terminal,
+    ) -> Result<RunResult, Error> {
+        options.record = options.record.map(|to| to.graph_text(&*self.text));
         let interrupts = listen(SignalKind::interrupt()).map_err(Error::Signals)?;
         let requests = listen(SignalKind::terminate()).map_err(Error::Signals)?;
         let steps = options.steps;

@@ -9,6 +9,7 @@ mod metrics;
 mod plan;
 mod progress;
 mod render;
+mod replay;
 pub(crate) mod report;
 mod run;
 pub(crate) mod source;
@@ -30,6 +31,7 @@ pub(crate) fn run(command: &GraphCommand, terminal: &Terminal) -> Outcome {
         GraphCommand::Lint(args) => lint::run(args, terminal),
         GraphCommand::Explain(args) => explain::run(args, terminal),
         GraphCommand::DiffPlan(args) => diff_plan::run(args, terminal),
+        GraphCommand::Replay(args) => replay::run(args, terminal),
         GraphCommand::Bench(args) => bench::run(args, terminal),
     }
 }

@@ -9,7 +9,7 @@ use windlass::graph::check::{Level, check};
 use windlass::graph::compile::{Plan, compile};
 use windlass::graph::component::Registry;
 use windlass::graph::diagnostic::{Diagnostic, Severity};
-use windlass::graph::load::{LoadOptions, load as load_text};
+use windlass::graph::load::LoadOptions;
 use windlass::graph::model::Graph;
 use windlass::graph::source::{SourceMap, Span};
 use windlass::graph::{Limits, load::Loaded};
@@ -73,10 +73,16 @@ pub(crate) fn load(file: &Path, limits: &Limits) -> Result<Opened, Error> {
         file: name.clone(),
         source,
     })?;
+    Ok(load_text(bytes, file, limits))
+}
+
+/// Loads a text: what is wrong with its form is among the findings.
+pub(crate) fn load_text(bytes: Vec<u8>, file: &Path, limits: &Limits) -> Opened {
+    let name = FileName(file).to_string();
     let options = LoadOptions {
         limits: limits.clone(),
     };
-    let (graph, sources, found) = match load_text(bytes, &options) {
+    let (graph, sources, found) = match windlass::graph::load(bytes, &options) {
         Ok(Loaded { graph, sources }) => (Some(graph), sources, Vec::new()),
         Err(errors) => {
             let found = errors.problems.into_iter().map(|problem| Found {
@@ -91,7 +97,7 @@ pub(crate) fn load(file: &Path, limits: &Limits) -> Result<Opened, Error> {
         sources,
         found,
     };
-    Ok(Opened { graph, findings })
+    Opened { graph, findings }
 }
 
 /// Standard input can be read once.

@@ -182,3 +182,37 @@ fn wait_until_it_listens(process: u32) {
     }
     panic!("it does not listen to signals");
 }
+
+#[test]
+fn a_run_that_was_recorded_is_replayed_and_a_change_is_shown() {
+    let name = format!("windlass-cli-recording-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let dir = folder.to_str().expect("a readable path");
+    let file = example("control_loop");
+    windlass(&["graph", "run", &file, "--steps", "5", "--record", dir]).fine();
+    let same = windlass(&["graph", "replay", dir]).fine();
+    assert_eq!(same.line("same"), "true");
+    assert_eq!(same.line("epochs"), "5 of 5");
+    let document = windlass(&["graph", "replay", dir, "--format", "json"])
+        .fine()
+        .json();
+    assert_eq!(document["hash"], document["recorded_hash"]);
+    assert_eq!(document["difference"], Value::Null);
+
+    let changed = folder.join("changed.yaml");
+    let text = example_text("control_loop").replace("max_iterations: 40", "max_iterations: 2");
+    std::fs::write(&changed, text).expect("a file");
+    let changed = changed.to_str().expect("a readable path");
+    let ended = windlass(&["graph", "replay", dir, "--graph", changed, "--diff"]).refused();
+    assert_eq!(ended.line("same"), "false");
+    assert!(
+        ended.out.contains("first difference: epoch 1, component"),
+        "{}",
+        ended.out
+    );
+    assert!(ended.out.contains("  recorded: {"), "{}", ended.out);
+    std::fs::remove_dir_all(&folder).expect("it is there");
+
+    let ended = windlass(&["graph", "replay", dir]).refused();
+    assert!(ended.err.contains("cannot read"), "{}", ended.err);
+}

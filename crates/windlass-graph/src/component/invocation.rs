@@ -34,6 +34,8 @@ pub(crate) struct Call {
     pub(crate) iteration: u64,
     /// When it is asked to cancel, on the real clock; 0: never.
     pub(crate) cancel_at: u64,
+    /// When it was asked to cancel in a recording: after how many times of asking.
+    pub(crate) cancel_after: Option<u32>,
     /// The lane's time.
     pub(crate) now: u64,
     /// The first message it was called for.
@@ -66,6 +68,8 @@ pub(crate) struct Env {
     pub(crate) epoch: u64,
     /// Whether times of publishing are needed.
     pub(crate) tracing: bool,
+    /// Whether a recording decides what the clock would.
+    pub(crate) replaying: bool,
 }
 
 /// A message as its reader gets it.
@@ -156,6 +160,12 @@ pub(crate) struct Outbox {
     pub(crate) observed_cancel: bool,
     /// Nothing more will come of the component.
     pub(crate) finished: bool,
+    /// Played back: it does not want to be called for now.
+    pub(crate) held: bool,
+    /// How often it has asked whether it should come to an end.
+    cancel_checks: u32,
+    /// How often before the answer was yes.
+    pub(crate) cancelled_after: Option<u32>,
     /// The room that is left on async edges that have a limit and refuse beyond it.
     pub(crate) room: Vec<(u32, usize)>,
     pub(crate) publishes: u32,
@@ -370,6 +380,18 @@ impl<'a> Invocation<'a> {
         true
     }
 
+    /// An item of a publish of this invocation, without its content.
+    pub(crate) fn staged(&self, event_time: Option<i64>) -> Staged {
+        let origin = self.call.origin;
+        Staged {
+            root: origin.map(|origin| origin.root),
+            cause: origin.map(|origin| origin.id),
+            event_time: event_time.map_or(EventTime::NONE, EventTime::at),
+            at: if self.env.tracing { clock::now() } else { 0 },
+            ..Staged::default()
+        }
+    }
+
     /// The value of this key in the state store, as it was when the epoch began.
     pub fn state(&self, key: &str) -> Option<&'a Payload> {
         self.env.store.get(key)
@@ -382,9 +404,21 @@ impl<'a> Invocation<'a> {
 
     /// Whether it should come to an end: the run was asked to stop, or the lane's `max_callback_ms` is over.
     pub fn cancel_requested(&mut self) -> bool {
-        let over = self.call.cancel_at != 0 && clock::now() >= self.call.cancel_at;
-        let requested = over || self.env.stop.is_cancelled();
-        self.out.observed_cancel |= requested;
+        let requested = match self.env.replaying {
+            true => self
+                .call
+                .cancel_after
+                .is_some_and(|after| self.out.cancel_checks >= after),
+            false => {
+                let over = self.call.cancel_at != 0 && clock::now() >= self.call.cancel_at;
+                over || self.env.stop.is_cancelled()
+            }
+        };
+        if requested && !self.out.observed_cancel {
+            self.out.observed_cancel = true;
+            self.out.cancelled_after = Some(self.out.cancel_checks);
+        }
+        self.out.cancel_checks = self.out.cancel_checks.saturating_add(1);
         requested
     }
 
@@ -439,6 +473,9 @@ impl Outbox {
         }
         self.observed_cancel = false;
         self.finished = false;
+        self.held = false;
+        self.cancel_checks = 0;
+        self.cancelled_after = None;
         self.room.clear();
         self.publishes = 0;
         self.refused.clear();

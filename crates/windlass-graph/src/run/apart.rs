@@ -12,8 +12,8 @@ use super::health::Health;
 use super::loops::LoopState;
 use super::machine::{Counts, Halt, Machine};
 use super::result::ErrorCode;
-use super::trace::Tracing;
 use crate::component::Staged;
+use crate::record::{Tape, TapeKind};
 
 /// A loop that is under way.
 pub(crate) struct Apart {
@@ -93,7 +93,7 @@ impl Machine {
             inbox: self.inbox.clone(),
             configs: Vec::new(),
             health: Health::new(&plan, false),
-            trace: Tracing::new(self.trace.on, self.trace.capacity),
+            trace: self.trace.beside(),
             counts: Counts::of(&plan),
             order: Vec::new(),
             order_capacity: self.order_capacity,
@@ -105,6 +105,12 @@ impl Machine {
             errors: Vec::new(),
             driver: None,
             memory: Default::default(),
+            tape: self
+                .tape
+                .as_ref()
+                .map(|_| Tape::new(TapeKind::Keep(Vec::new()))),
+            script: self.script.clone(),
+            reconfigured: Vec::new(),
             began: self.began,
             on_clock: self.on_clock,
             has_turns: self.has_turns,
@@ -194,6 +200,9 @@ impl Machine {
             self.trace.push(event);
         }
         self.trace.dropped += other.trace.dropped;
+        if let Some(TapeKind::Keep(entries)) = other.tape.map(|tape| tape.open().0) {
+            entries.into_iter().for_each(|entry| self.write_down(entry));
+        }
         self.errors.append(&mut other.errors);
         self.health.merge(&mut other.health);
         self.store_writes.append(&mut other.store_writes);

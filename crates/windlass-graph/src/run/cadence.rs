@@ -81,6 +81,15 @@ impl Machine {
         if self.on_clock {
             self.clock_zero = now;
         }
+        if let Some(script) = self.script.clone() {
+            self.on_clock = script.on_clock;
+            let components = self.plan.graph.components.iter().enumerate();
+            let doors = components.filter(|(_, component)| script.doors.contains(&component.id));
+            self.doors = doors.map(|(place, _)| place).collect();
+            for &component in &self.doors {
+                self.members[component].has_door = true;
+            }
+        }
         let steps = |l: &LaneState| l.kind == LaneKind::ManualStep;
         self.has_turns = self.on_clock || self.lanes.iter().any(steps);
     }
@@ -171,6 +180,9 @@ impl Machine {
 
     /// A tick of this lane has ended; says when the next is. None if it was not due, or follows no clock.
     pub(crate) fn end_cadence(&mut self, place: usize) -> Option<TickEnd> {
+        if self.script.is_some() {
+            return None;
+        }
         let end = self.elapsed();
         let lane = &mut self.lanes[place];
         let cadence = lane.cadence_on_clock.as_mut().filter(|_| lane.is_due)?;

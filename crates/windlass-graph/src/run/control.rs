@@ -239,6 +239,14 @@ impl Inbox {
         !asked.transactions.is_empty() || !asked.taps.is_empty() || !asked.steps.is_empty()
     }
 
+    /// A transaction out of a recording.
+    pub(crate) fn add_transaction(&self, changes: Vec<(String, Config)>) {
+        self.asked
+            .lock()
+            .transactions
+            .push(ConfigTransaction { changes });
+    }
+
     pub(crate) fn take_steps(&self) -> BTreeMap<usize, u64> {
         std::mem::take(&mut self.asked.lock().steps)
     }
@@ -263,6 +271,9 @@ impl Machine {
     }
 
     fn reconfigure(&mut self, transaction: ConfigTransaction) -> Result<(), Halt> {
+        if self.tape.is_some() {
+            self.reconfigured.push(transaction.changes.clone());
+        }
         let mut changes = Vec::with_capacity(transaction.changes.len());
         for (id, config) in transaction.changes {
             let Some((component, _)) = self.plan.graph.component(&id) else {

@@ -123,6 +123,7 @@ impl Machine {
         };
         let mut inputs = std::mem::take(&mut self.inputs);
         let mut invocations = 0;
+        let mut ready = 0;
         let mut result = Ok(());
         let mut nth = 0;
         while let Some(edge) = edge_of(self, nth) {
@@ -136,6 +137,7 @@ impl Machine {
                 };
                 inputs.clear();
                 inputs.push(message);
+                ready += 1;
                 if result.is_ok() && self.members[component].may_finish() {
                     invocations += 1;
                     result = self.invoke(component, &mut inputs, 0);
@@ -147,9 +149,10 @@ impl Machine {
         inputs.clear();
         if invocations == 0 && outside == (From::Door { woken: true }) {
             invocations += 1;
+            ready += 1;
             result = self.invoke(component, &mut inputs, 0);
         }
-        self.counts.plain_ready[component] += invocations;
+        self.counts.plain_ready[component] += ready;
         inputs.clear();
         self.inputs = inputs;
         result.map(|()| invocations)
@@ -207,6 +210,10 @@ impl Machine {
                 0 => 0,
                 limit => start.saturating_add(limit),
             },
+            cancel_after: match &self.script {
+                Some(script) => script.cancelled_after(self.transaction),
+                None => None,
+            },
             now: self.lanes[facts.lane].now,
             origin: Origin::of(inputs),
         }
@@ -234,6 +241,10 @@ impl Machine {
             self.order.push(component as u32);
         }
         self.count_call(component, finished, out);
+        if self.members[component].has_door {
+            self.members[component].look_held(out.held);
+        }
+        self.tape_call(component, finished, out);
         if self.trace.on {
             self.trace_call(component, finished, out);
         }
@@ -245,9 +256,6 @@ impl Machine {
         }
         let member = &mut self.members[component];
         member.finished |= out.finished;
-        if member.door.is_some() {
-            member.look_outside();
-        }
         self.counts.publication.staged += out.staged.len() as u64;
         if !out.state.is_empty() {
             self.store_writes.append(&mut out.state);

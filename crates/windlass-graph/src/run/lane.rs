@@ -54,7 +54,7 @@ impl LaneState {
     pub(crate) fn new(
         plan: &Plan,
         place: usize,
-        runtime: &Handle,
+        runtime: Option<&Handle>,
     ) -> Result<LaneState, DispatcherError> {
         let lane = &plan.graph.lanes[place];
         let of_lane = |component: &usize| plan.nodes[*component].lane == place;
@@ -65,7 +65,10 @@ impl LaneState {
             !composite.policy.min_interval.is_zero()
                 && first.is_some_and(|(component, _)| of_lane(&component))
         };
-        let pools = pools_of(plan, place, runtime)?;
+        let pools = match runtime {
+            Some(runtime) => pools_of(plan, place, runtime)?,
+            None => Vec::new(),
+        };
         let budget = match nanos(lane.tick_budget) {
             0 => nanos(lane.cadence()),
             budget => budget,
@@ -131,7 +134,7 @@ const SKIPPED_TRACED: u64 = 64;
 impl Machine {
     /// Says which of the lanes that wait for steps are due in this epoch.
     pub(crate) fn take_steps(&mut self) {
-        if !self.has_turns {
+        if !self.has_turns || self.script.is_some() {
             return;
         }
         for (place, steps) in self.inbox.take_steps() {

@@ -36,6 +36,7 @@ impl Machine {
             if door.is_some() {
                 self.doors.push(component);
                 self.members[component].door = door;
+                self.members[component].has_door = true;
             }
             self.must(
                 component,

@@ -31,6 +31,8 @@ pub(crate) struct Hold {
 #[derive(Debug, Default)]
 pub(crate) struct LoopState {
     last_run: Option<u64>,
+    /// How often it has run.
+    pub(crate) runs: u64,
 }
 
 /// Why a loop stopped going round.
@@ -152,7 +154,7 @@ impl Machine {
         };
         let mut stopped = Stopped::MaxIterations;
         for pass in 0..passes {
-            if pass > 0 && self.env.stop.is_cancelled() {
+            if pass > 0 && self.is_loop_cancelled(composite, pass) {
                 stopped = Stopped::Cancelled;
                 break;
             }
@@ -179,12 +181,50 @@ impl Machine {
                 stopped = converged;
                 break;
             }
-            if !policy.budget.is_zero() && clock::now() - begun > nanos(policy.budget) {
+            if self.is_over_budget(composite, &policy, pass, begun) {
                 stopped = Stopped::BudgetOverrun;
                 break;
             }
         }
         self.end_loop(composite, &policy, stopped)
+    }
+
+    /// Whether the run was asked to stop; in a replay, whether it was then.
+    fn is_loop_cancelled(&mut self, composite: usize, pass: u64) -> bool {
+        if self.script.is_some() {
+            let cancelled = self.played_loop_stop(composite, pass) == Some(false);
+            if cancelled {
+                self.tape_loop(composite, pass, false);
+            }
+            return cancelled;
+        }
+        let cancelled = self.env.stop.is_cancelled();
+        if cancelled {
+            self.tape_loop(composite, pass, false);
+        }
+        cancelled
+    }
+
+    /// Whether a loop has used up its time; in a replay, whether it had then.
+    fn is_over_budget(
+        &mut self,
+        composite: usize,
+        policy: &LoopPolicy,
+        pass: u64,
+        begun: u64,
+    ) -> bool {
+        if self.script.is_some() {
+            let over = self.played_loop_stop(composite, pass) == Some(true);
+            if over {
+                self.tape_loop(composite, pass, true);
+            }
+            return over;
+        }
+        let over = !policy.budget.is_zero() && clock::now() - begun > nanos(policy.budget);
+        if over {
+            self.tape_loop(composite, pass, true);
+        }
+        over
     }
 
     /// One pass over the members; gives how many invocations there were.
@@ -252,6 +292,7 @@ impl Machine {
     ) -> Result<(), Halt> {
         let now = self.loop_now(composite);
         self.loops[composite].last_run = Some(now);
+        self.loops[composite].runs += 1;
         let counts = &mut self.counts.loops[composite];
         counts.runs += 1;
         counts.stop_reason = Some(stopped.reason());

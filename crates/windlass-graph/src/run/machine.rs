@@ -32,6 +32,7 @@ use crate::compile::{Plan, Region};
 use crate::component::{Component, Door, Env, Outbox, Received, Reentrant, Staged};
 use crate::model::Config;
 use crate::payload::Payload;
+use crate::record::{Script, Tape};
 
 /// Everything that a run owns.
 pub(crate) struct Machine {
@@ -70,6 +71,12 @@ pub(crate) struct Machine {
     /// What the thread that drives the run was found to have, if that is its own.
     pub(crate) driver: Option<Attributes>,
     pub(crate) memory: Memory,
+    /// What it writes down about itself.
+    pub(crate) tape: Option<Tape>,
+    /// What a recording has decided.
+    pub(crate) script: Option<Arc<Script>>,
+    /// New configurations of this epoch, for the tape.
+    pub(crate) reconfigured: Vec<Vec<(String, Config)>>,
     pub(crate) began: u64,
     /// Whether time is real.
     pub(crate) on_clock: bool,
@@ -111,6 +118,8 @@ pub(crate) struct Member {
     pub(crate) finished: bool,
     /// How it hears of the world outside.
     pub(crate) door: Option<Arc<Door>>,
+    /// Whether it has one, or had one when it was recorded.
+    pub(crate) has_door: bool,
     /// Something has come from there.
     pub(crate) woken: bool,
     /// It does not want to be invoked for now.
@@ -129,6 +138,7 @@ impl Machine {
         inbox: Arc<Inbox>,
         overlap: Overlap,
         options: &RunOptions,
+        tracing: bool,
     ) -> Machine {
         let graph = &plan.graph;
         let channels = graph.edges.iter().enumerate();
@@ -143,7 +153,8 @@ impl Machine {
                 store: Arc::new(store),
                 stop: options.stop.clone(),
                 epoch: 0,
-                tracing: options.trace,
+                tracing,
+                replaying: false,
             }),
             facts: Arc::new(Facts::new(&plan, overlap)),
             members,
@@ -161,8 +172,8 @@ impl Machine {
             taps: Vec::new(),
             inbox,
             configs: graph.components.iter().map(|c| c.config.clone()).collect(),
-            health: Health::new(&plan, options.trace),
-            trace: Tracing::new(options.trace, options.trace_capacity),
+            health: Health::new(&plan, tracing),
+            trace: Tracing::new(tracing, options),
             counts: Counts::of(&plan),
             order: Vec::new(),
             order_capacity: options.order_capacity,
@@ -173,6 +184,9 @@ impl Machine {
             errors: Vec::new(),
             driver: None,
             memory: Memory::default(),
+            tape: None,
+            script: None,
+            reconfigured: Vec::new(),
             began: clock::now(),
             on_clock: false,
             has_turns: false,
@@ -294,6 +308,7 @@ impl Machine {
                     stop: old.stop.clone(),
                     epoch: old.epoch,
                     tracing: old.tracing,
+                    replaying: old.replaying,
                 };
                 change(&mut env);
                 self.env = Arc::new(env);

@@ -1,6 +1,7 @@
 //! How a run is to go.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -45,6 +46,8 @@ pub struct RunOptions {
     pub overlap: bool,
     /// Lanes of type `manual_step` that run in every epoch, as if somebody stepped them.
     pub step_lanes: Vec<String>,
+    /// Where it is recorded, to be replayed by [`Prepared::replay`](crate::Prepared::replay).
+    pub record: Option<Record>,
     /// How long all components together have at the end for what they have to end first.
     pub drain: Duration,
 }
@@ -58,6 +61,36 @@ pub struct Snapshot {
     pub store: Store,
 }
 
+/// Where a run is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The folder, which is made if it is not there.
+    pub folder: PathBuf,
+    /// The text of the graph file, to be kept with it.
+    pub graph_text: Option<String>,
+    /// How many bytes it may have; what comes later is not recorded, and the run says so.
+    pub limit: u64,
+}
+
+impl Record {
+    /// In this folder.
+    pub fn to(folder: impl Into<PathBuf>) -> Record {
+        Record {
+            folder: folder.into(),
+            graph_text: None,
+            limit: RECORD_LIMIT,
+        }
+    }
+
+    /// With the text of the graph file.
+    pub fn graph_text(mut self, text: impl Into<String>) -> Record {
+        self.graph_text = Some(text.into());
+        self
+    }
+}
+
+/// How many bytes a recording has at most unless one says otherwise.
+const RECORD_LIMIT: u64 = 1 << 30;
 /// How many events a trace holds unless one says otherwise.
 const TRACE_CAPACITY: usize = 1 << 18;
 /// How many invocations the order of a run holds unless one says otherwise.
@@ -66,6 +99,32 @@ const ORDER_CAPACITY: usize = 1 << 16;
 const DRAIN: Duration = Duration::from_secs(5);
 /// How many epochs a run has at most that ends when it is idle, unless one says otherwise.
 const IDLE_STEPS: u64 = 1000;
+
+impl Snapshot {
+    /// As JSON, with the kinds of the store's values; values that only their users know are left out.
+    pub fn to_json(&self) -> Value {
+        let store: Vec<Value> = self
+            .store
+            .iter()
+            .map(|(key, value)| serde_json::json!([key, crate::record::payload_json(value)]))
+            .collect();
+        serde_json::json!({"components": self.components, "store": store})
+    }
+
+    /// From what `to_json` gives; none if it is something else.
+    pub fn from_json(snapshot: &Value) -> Option<Snapshot> {
+        let components = snapshot.get("components")?.as_object()?;
+        let mut store = Store::default();
+        for pair in snapshot.get("store")?.as_array()? {
+            let value = crate::record::payload(pair.get(1)?)?;
+            store.set(pair.get(0)?.as_str()?, value);
+        }
+        Some(Snapshot {
+            components: components.clone().into_iter().collect(),
+            store,
+        })
+    }
+}
 
 impl Default for RunOptions {
     fn default() -> Self {
@@ -83,6 +142,7 @@ impl Default for RunOptions {
             snapshot: false,
             overlap: true,
             step_lanes: Vec::new(),
+            record: None,
             drain: DRAIN,
         }
     }

@@ -23,6 +23,14 @@ impl Member {
         self.active && !self.finished
     }
 
+    /// Sees whether the component wants to be invoked; what else has come counts from the next epoch on.
+    pub(crate) fn look_held(&mut self, played_back: bool) {
+        self.held = match &self.door {
+            Some(door) => door.peek().held,
+            None => played_back,
+        };
+    }
+
     /// Sees what the component, or somebody outside, has said since.
     pub(crate) fn look_outside(&mut self) {
         if let Some(door) = &self.door {
@@ -44,7 +52,7 @@ impl Machine {
     /// What makes a component run from outside; a knock counts once.
     pub(crate) fn outside_of(&mut self, component: usize) -> From {
         let member = &mut self.members[component];
-        if member.door.is_none() {
+        if !member.has_door {
             return From::Nowhere;
         }
         let woken = std::mem::take(&mut member.woken);

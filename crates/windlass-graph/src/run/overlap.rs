@@ -81,7 +81,7 @@ impl Machine {
                 let region = &plan.regions[next];
                 let may_fly = facts.overlap.may_fly[next]
                     // What it says about itself during its turn counts in its turn.
-                    && self.members[region.components[0]].door.is_none()
+                    && !self.members[region.components[0]].has_door
                     && region.incoming.iter().all(|&before| committed[before])
                     // With nothing under way it may as well be run at once.
                     && (self.has_threads(region.components[0]) || !flights.is_empty());

@@ -353,14 +353,14 @@ impl Machine {
             false => self.land_one_by_one(&mut flight, &mut workers).await?,
         }
         self.clock = clock::now();
-        let Some(pool) = self.pool(component) else {
-            return Ok(flight.size);
-        };
-        let (most, guarded) = (pool.workers.most_active(), pool.guarded());
         let lane = self.facts.components[component].lane;
-        let counts = &mut self.lanes[lane].counts;
-        counts.active = most;
-        counts.starvation_guard = guarded;
+        let pool = self.pool(component);
+        let pool = pool.map(|pool| (pool.workers.most_active(), pool.guarded()));
+        if let Some((most, guarded)) = pool {
+            let counts = &mut self.lanes[lane].counts;
+            counts.active = most;
+            counts.starvation_guard = guarded;
+        }
         if self.trace.on && self.plan.graph.lanes[lane].kind == LaneKind::ThreadPool {
             let mut span = self.recorded(TraceName::ThreadPoolBatch, component, flight.start);
             span.duration = self.clock - flight.start;
@@ -388,7 +388,12 @@ impl Machine {
         let counts = &mut self.counts.components[component];
         counts.max_in_flight = counts.max_in_flight.max(flight.size.min(width));
         if !self.facts.components[component].in_order {
-            called.sort_by_key(|called: &Called| called.finished.end);
+            match self.script.as_deref() {
+                Some(script) => {
+                    called.sort_by_key(|c: &Called| script.position(c.finished.call.transaction));
+                }
+                None => called.sort_by_key(|called: &Called| called.finished.end),
+            }
         }
         let mut result = Ok(());
         for called in &mut called {

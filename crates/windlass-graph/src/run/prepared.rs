@@ -22,11 +22,13 @@ use super::machine::{Halt, Machine, Member};
 use super::options::RunOptions;
 use super::overlap::Overlap;
 use super::result::{ErrorCode, RunResult, StopReason};
+use super::taping::replay_options;
 use super::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictly};
 use super::trace::Trace;
 use crate::compile::{CompileError, Plan, compile};
 use crate::component::{Catalog, Failure, Registry};
-use crate::model::Graph;
+use crate::model::{BoundaryRole, Graph};
+use crate::record::{Playback, Recording, Replayed, Script, Tape, TapeKind};
 
 /// A compiled graph with the types of its components. Each run makes components of its own.
 ///
@@ -60,6 +62,8 @@ pub struct Run {
     control: Control,
     options: RunOptions,
     closing: Closing,
+    /// What is played back.
+    recording: Option<Arc<Recording>>,
 }
 
 /// A run that goes on in a task of its own: its end can be awaited.
@@ -100,7 +104,45 @@ impl Prepared {
             },
             prepared: self.clone(),
             options,
+            recording: None,
         }
+    }
+
+    /// Runs it again as it was recorded: what came from outside comes out of the recording, and what it does is
+    /// compared with it. Of the options those count that say what is kept: `trace`, `snapshot`, the capacities.
+    ///
+    /// The graph may be another one than was recorded: then this shows what the change does.
+    pub async fn replay(&self, recording: &Recording, options: RunOptions) -> Replayed {
+        let recording = recording.fitted(&self.plan.graph);
+        let header = &recording.header;
+        let options = replay_options(options, header.restored.clone(), header.reset);
+        let recorded_hash = recording.end.as_ref().map(|end| end.hash.clone());
+        let mut run = self.begin(options);
+        run.recording = Some(Arc::new(recording));
+        let mut result = run.run().await;
+        let (difference, hash) = match result.tape_end.take() {
+            Some(end) => (end.difference, end.hash),
+            None => (None, String::new()),
+        };
+        Replayed {
+            result,
+            difference,
+            hash,
+            recorded_hash,
+        }
+    }
+
+    /// The boundary role of a component: as written, or else its type's.
+    fn role(&self, component: usize) -> BoundaryRole {
+        let component = &self.plan.graph.components[component];
+        let typical = || {
+            Some(
+                self.registry
+                    .descriptor(&component.type_name)?
+                    .boundary_role,
+            )
+        };
+        component.boundary.role.or_else(typical).unwrap_or_default()
     }
 
     /// Everything that a run owns, or what to say if a part of it cannot be had.
@@ -109,12 +151,20 @@ impl Prepared {
         runtime: &Handle,
         options: &RunOptions,
         inbox: Arc<Inbox>,
+        recording: Option<&Recording>,
     ) -> Result<Machine, Box<RunResult>> {
         let graph = &self.plan.graph;
         let mut members = Vec::with_capacity(graph.components.len());
         let mut missing = Vec::new();
         for (place, component) in graph.components.iter().enumerate() {
             let name = &component.type_name;
+            if let Some(played) = recording.and_then(|r| r.played_back(&component.id)) {
+                members.push(Member {
+                    component: Some(Box::new(played)),
+                    ..Member::default()
+                });
+                continue;
+            }
             let made = outcome(catch_unwind(AssertUnwindSafe(|| {
                 self.registry.make(name).ok_or_else(|| {
                     let missing = "there is no component type";
@@ -134,27 +184,28 @@ impl Prepared {
             });
         }
         let lanes: Result<Vec<LaneState>, _> = (0..graph.lanes.len())
-            .map(|lane| LaneState::new(&self.plan, lane, runtime).map_err(|e| (lane, e)))
+            .map(|lane| {
+                // What is played back needs no threads: everything has been decided.
+                let runtime = recording.is_none().then_some(runtime);
+                LaneState::new(&self.plan, lane, runtime).map_err(|e| (lane, e))
+            })
             .collect();
         let (lanes, failed) = match lanes {
             Ok(lanes) => (lanes, None),
             Err(failed) => (Vec::new(), Some(failed)),
         };
-        let role = |component: usize| {
-            let component = &graph.components[component];
-            let typical = || {
-                Some(
-                    self.registry
-                        .descriptor(&component.type_name)?
-                        .boundary_role,
-                )
-            };
-            component.boundary.role.or_else(typical).unwrap_or_default()
-        };
-        let mut overlap = Overlap::of(&self.plan, role);
-        overlap.is_possible &= options.overlap;
+        let mut overlap = Overlap::of(&self.plan, |component| self.role(component));
+        overlap.is_possible &= options.overlap && recording.is_none();
         let plan = self.plan.clone();
-        let mut machine = Machine::new(plan, members, lanes, inbox, overlap, options);
+        let tracing = options.trace || options.record.is_some() || recording.is_some();
+        let mut machine = Machine::new(plan, members, lanes, inbox, overlap, options, tracing);
+        if let Some(recording) = recording {
+            machine.trace.hashes = true;
+            machine.script = Some(Arc::new(Script::new(recording)));
+            machine.set_env(|env| env.replaying = true);
+            let playback = Box::new(Playback::new(recording));
+            machine.tape = Some(Tape::new(TapeKind::Replay(playback)));
+        }
         if let Some((lane, error)) = failed {
             let message = format!("lane {} has no threads: {error}", graph.lanes[lane].id);
             machine.halt("start", ErrorCode::Runtime, None, message);
@@ -185,33 +236,44 @@ impl Run {
             control,
             mut options,
             closing: _closing,
+            recording,
         } = self;
         // Stopped by whoever holds the token, and by the runtime's shutdown.
         options.stop = options.stop.child();
         let runtime = Handle::current_or_default();
         let name = &prepared.plan.graph.name;
         let entered = Graphs::enter(&runtime, name, options.stop.clone());
-        let mut machine = match prepared.machine(&runtime, &options, control.inbox) {
-            Ok(machine) => machine,
-            Err(result) => return *result,
-        };
+        let mut machine =
+            match prepared.machine(&runtime, &options, control.inbox, recording.as_deref()) {
+                Ok(machine) => machine,
+                Err(result) => return *result,
+            };
         for lane in &options.step_lanes {
             match manual_lane(&prepared.plan, lane) {
                 Ok(place) => machine.lanes[place].steps_always = true,
                 Err(error) => return never_began(machine, error.to_string()),
             }
         }
-        match Memory::for_run(&prepared.plan.graph) {
-            Ok(memory) => machine.memory = memory,
-            Err(message) => return never_began(machine, message),
+        if recording.is_none() {
+            match Memory::for_run(&prepared.plan.graph) {
+                Ok(memory) => machine.memory = memory,
+                Err(message) => return never_began(machine, message),
+            }
         }
         let Some(entered) = entered else {
             return never_began(machine, "the runtime is shutting down".to_owned());
         };
-        let simulated = windlass_core::sync::with_world(|world| world.is_some());
-        match driver_lane(&prepared.plan.graph).filter(|_| !simulated) {
-            None => drive_to_its_end(machine, options, entered).await,
-            Some(lane) => drive_on_thread(machine, options, entered, lane, &runtime).await,
+        let needs_no_thread =
+            recording.is_some() || windlass_core::sync::with_world(|world| world.is_some());
+        let lane = driver_lane(&prepared.plan.graph).filter(|_| !needs_no_thread);
+        let journey = Journey {
+            prepared,
+            options,
+            _known: entered,
+        };
+        match lane {
+            None => journey.drive(machine).await,
+            Some(lane) => journey.drive_on_thread(machine, lane, &runtime).await,
         }
     }
 
@@ -231,93 +293,110 @@ fn never_began(mut machine: Machine, message: String) -> RunResult {
     report(machine, StopReason::Error, None)
 }
 
-async fn drive_to_its_end(
-    mut machine: Machine,
+/// A run on its way.
+struct Journey {
+    prepared: Prepared,
     options: RunOptions,
-    entered: Entered,
-) -> RunResult {
-    let reason = drive(&mut machine, &options, &entered).await;
-    close(machine, reason, &options).await
+    /// The runtime knows of it as long as this is there.
+    _known: Entered,
 }
 
-/// As `drive_to_its_end`, on a thread of its own: that of a lane that follows the clock.
-async fn drive_on_thread(
-    mut machine: Machine,
-    options: RunOptions,
-    entered: Entered,
-    lane: usize,
-    runtime: &Handle,
-) -> RunResult {
-    let plan = machine.plan.clone();
-    let no_thread = |why: &str| format!("lane {} has no thread: {why}", plan.graph.lanes[lane].id);
-    let (give, given) = oneshot::channel();
-    let on_thread = async move {
-        match given.await {
-            Ok(machine) => drive_to_its_end(machine, options, entered).await,
-            // Nobody waits for it any more, and it is dropped.
-            Err(_) => std::future::pending().await,
+impl Journey {
+    /// From its begin to its end.
+    async fn drive(self, mut machine: Machine) -> RunResult {
+        let reason = self.epochs(&mut machine).await;
+        close(machine, reason, &self.options).await
+    }
+
+    /// The same on a thread of its own: that of a lane that follows the clock.
+    async fn drive_on_thread(
+        self,
+        mut machine: Machine,
+        lane: usize,
+        runtime: &Handle,
+    ) -> RunResult {
+        let plan = machine.plan.clone();
+        let id = &plan.graph.lanes[lane].id;
+        let no_thread = |why: &str| format!("lane {id} has no thread: {why}");
+        let (give, given) = oneshot::channel();
+        let on_thread = async move {
+            match given.await {
+                Ok(machine) => self.drive(machine).await,
+                // Nobody waits for it any more, and it is dropped.
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let thread = match driver_thread(&plan.graph, lane).run_in(runtime, on_thread) {
+            Ok(thread) => thread,
+            Err(error) => return never_began(machine, no_thread(&error.to_string())),
+        };
+        let refused = refused_strictly(&plan.graph, lane, thread.attributes());
+        machine.driver = Some(thread.attributes().clone());
+        if !refused.is_empty() {
+            let why = format!("the system refused {}", refused.join(", "));
+            return never_began(machine, no_thread(&why));
         }
-    };
-    let thread = match driver_thread(&plan.graph, lane).run_in(runtime, on_thread) {
-        Ok(thread) => thread,
-        Err(error) => return never_began(machine, no_thread(&error.to_string())),
-    };
-    let refused = refused_strictly(&plan.graph, lane, thread.attributes());
-    machine.driver = Some(thread.attributes().clone());
-    if !refused.is_empty() {
-        let why = format!("the system refused {}", refused.join(", "));
-        return never_began(machine, no_thread(&why));
+        match give.send(machine) {
+            Ok(()) => thread.await,
+            Err(machine) => never_began(machine, no_thread("it has gone")),
+        }
     }
-    match give.send(machine) {
-        Ok(()) => thread.await,
-        Err(machine) => never_began(machine, no_thread("it has gone")),
-    }
-}
 
-/// Starts, and runs epochs until there is a reason not to.
-async fn drive(machine: &mut Machine, options: &RunOptions, _known: &Entered) -> StopReason {
-    if machine.start(options).is_err() {
-        return StopReason::Error;
-    }
-    let most = options.most_epochs(!machine.doors.is_empty());
-    let began = clock::now();
-    machine.begin_clock(began);
-    let mut epochs = 0;
-    let mut idle = false;
-    while epochs < most {
-        if !options.stop.is_cancelled() {
-            let left = options
+    /// Starts, and runs epochs until there is a reason not to.
+    async fn epochs(&self, machine: &mut Machine) -> StopReason {
+        let options = &self.options;
+        if machine.start(options).is_err() {
+            return StopReason::Error;
+        }
+        let most = options.most_epochs(!machine.doors.is_empty());
+        let began = clock::now();
+        machine.begin_clock(began);
+        let is_boundary = |c: usize| self.prepared.role(c) != BoundaryRole::Processing;
+        if let Err(message) = machine.begin_recording(options, is_boundary) {
+            machine.halt("record", ErrorCode::ObserverFailure, None, message);
+            return StopReason::Error;
+        }
+        let mut epochs = 0;
+        let mut idle = false;
+        while epochs < most {
+            if machine.script.is_some() {
+                if !machine.play_epoch() {
+                    return machine.recorded_reason();
+                }
+            } else if !options.stop.is_cancelled() {
+                let left = options
+                    .duration
+                    .map(|d| nanos(d).saturating_sub(clock::now() - began));
+                machine.wait(&options.stop, left, idle).await;
+            }
+            if options.stop.is_cancelled() {
+                return StopReason::StopRequested;
+            }
+            let over = options
                 .duration
-                .map(|d| nanos(d).saturating_sub(clock::now() - began));
-            machine.wait(&options.stop, left, idle).await;
+                .is_some_and(|duration| clock::now() - began >= nanos(duration));
+            if over {
+                return StopReason::DurationBound;
+            }
+            match machine.epoch().await {
+                Err(Halt) => return StopReason::Error,
+                Ok(ran) => idle = !ran,
+            }
+            let expects = machine.has_news() || machine.expects_news();
+            if idle && options.until_idle && !machine.waits_for_time() && !expects {
+                return StopReason::Idle;
+            }
+            // To look whether something has come is no step.
+            if !idle || !(expects || machine.waits_for_steps()) {
+                epochs += 1;
+            }
+            // Others have their turn, however long the run.
+            if epochs % EPOCHS_PER_TURN == 0 {
+                yield_now().await;
+            }
         }
-        if options.stop.is_cancelled() {
-            return StopReason::StopRequested;
-        }
-        let over = options
-            .duration
-            .is_some_and(|duration| clock::now() - began >= nanos(duration));
-        if over {
-            return StopReason::DurationBound;
-        }
-        match machine.epoch().await {
-            Err(Halt) => return StopReason::Error,
-            Ok(ran) => idle = !ran,
-        }
-        let expects = machine.has_news() || machine.expects_news();
-        if idle && options.until_idle && !machine.waits_for_time() && !expects {
-            return StopReason::Idle;
-        }
-        // To look whether something has come is no step.
-        if !idle || !(expects || machine.waits_for_steps()) {
-            epochs += 1;
-        }
-        // Others have their turn, however long the run.
-        if epochs % EPOCHS_PER_TURN == 0 {
-            yield_now().await;
-        }
+        StopReason::TickBound
     }
-    StopReason::TickBound
 }
 
 /// How many epochs a run does before it lets others have their turn.
@@ -328,11 +407,14 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
     if machine.is_apart() && machine.abandon_apart().await.is_err() {
         reason = StopReason::Error;
     }
+    let tape_end = machine.end_tape(reason);
     let snapshot = options.snapshot.then(|| machine.take_snapshot());
     machine.feed_taps();
     machine.finish(options).await;
     machine.trace_health();
-    report(machine, reason, snapshot)
+    let mut result = report(machine, reason, snapshot);
+    result.tape_end = tape_end;
+    result
 }
 
 fn report(
@@ -360,6 +442,7 @@ fn report(
         errors: machine.errors,
         health: machine.health.report(&plan),
         lane_grants: grants.collect(),
+        tape_end: None,
         trace: Trace::resolve(machine.trace, &plan, machine.began),
         snapshot,
     }

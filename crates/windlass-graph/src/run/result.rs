@@ -5,6 +5,7 @@ use std::fmt;
 use super::health::HealthEvent;
 use super::metrics::Metrics;
 use super::options::Snapshot;
+use super::taping::TapeEnd;
 use super::threads::LaneGrant;
 use super::trace::Trace;
 use crate::model::named;
@@ -35,6 +36,8 @@ pub struct RunResult {
     pub snapshot: Option<Snapshot>,
     /// What the threads of lanes with OS attributes were found to have; and what was refused.
     pub lane_grants: Vec<LaneGrant>,
+    /// What a replay found.
+    pub(crate) tape_end: Option<TapeEnd>,
 }
 
 named! {

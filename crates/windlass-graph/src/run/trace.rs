@@ -6,9 +6,11 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
+use super::options::RunOptions;
 use crate::compile::Plan;
 use crate::component::{MessageId, PackedId};
 use crate::model::named;
+use crate::record::Digest;
 
 named! {
     /// What happened.
@@ -132,25 +134,78 @@ impl Recorded {
     }
 }
 
+impl Recorded {
+    /// Adds what depends on no clock to a hash.
+    fn add_to(&self, digest: &mut Digest) {
+        let by_the_clock = matches!(
+            self.name,
+            TraceName::ComponentCancellationRequested
+                | TraceName::ComponentTimeoutBudgetExceeded
+                | TraceName::FixedRateOverrun
+                | TraceName::FixedRateSkippedTick
+                | TraceName::FixedRateDeadlineMiss
+                | TraceName::HealthEvent
+        );
+        if by_the_clock {
+            return;
+        }
+        digest.bytes(self.name.name().as_bytes());
+        for number in [self.component, self.channel, self.lane] {
+            digest.number(u64::from(number));
+        }
+        digest.number(self.epoch);
+        digest.number(self.transaction);
+        for id in [self.correlation, self.causation] {
+            let id = id.map(PackedId::open);
+            digest.number(id.map_or(0, |id| u64::from(id.edge) + 1));
+            digest.number(id.map_or(0, |id| id.seq));
+        }
+    }
+}
+
 /// The trace while a run goes on.
 #[derive(Debug, Default)]
 pub(crate) struct Tracing {
     pub(crate) on: bool,
+    /// Whether somebody wants the events; otherwise only their hash counts.
+    keeps: bool,
+    /// Whether somebody wants their hash.
+    pub(crate) hashes: bool,
     pub(crate) events: Vec<Recorded>,
-    pub(crate) capacity: usize,
+    capacity: usize,
     pub(crate) dropped: u64,
+    /// The hash of what depends on no clock.
+    pub(crate) digest: Digest,
 }
 
 impl Tracing {
-    pub(crate) fn new(on: bool, capacity: usize) -> Tracing {
+    pub(crate) fn new(on: bool, options: &RunOptions) -> Tracing {
         Tracing {
             on,
-            capacity,
+            keeps: options.trace,
+            hashes: options.record.is_some(),
+            capacity: options.trace_capacity,
+            ..Tracing::default()
+        }
+    }
+
+    /// For a part of the run that goes on beside it: all events come back.
+    pub(crate) fn beside(&self) -> Tracing {
+        Tracing {
+            on: self.on,
+            keeps: self.on,
+            capacity: self.capacity,
             ..Tracing::default()
         }
     }
 
     pub(crate) fn push(&mut self, event: Recorded) {
+        if self.hashes {
+            event.add_to(&mut self.digest);
+        }
+        if !self.keeps {
+            return;
+        }
         if self.events.len() < self.capacity {
             self.events.push(event);
         } else {

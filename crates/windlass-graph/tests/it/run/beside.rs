@@ -11,7 +11,7 @@ use super::stage::{Stage, count};
 const EPOCHS: u64 = 8;
 
 /// A source that publishes in every epoch, and a loop of `a` and `b`; `inner` is an edge from `b.out` to `a.late`.
-fn stage(kind: &str, inner: &str) -> Stage {
+pub(crate) fn stage(kind: &str, inner: &str) -> Stage {
     Stage::new(&format!(
         "
 components:

@@ -12,6 +12,7 @@ mod outside;
 mod overlap;
 mod pools;
 mod published;
+mod replay;
 mod speed;
 mod stage;
 mod time;

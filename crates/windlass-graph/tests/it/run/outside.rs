@@ -119,7 +119,7 @@ impl Component for Slow {
     }
 }
 
-fn stage(text: &str) -> Stage {
+pub(crate) fn stage(text: &str) -> Stage {
     let mut stage = Stage::new(text);
     let open = || Descriptor::new().open_ports().open_config();
     stage
@@ -135,7 +135,7 @@ fn stage(text: &str) -> Stage {
     stage
 }
 
-const BRINGS: &str = "
+pub(crate) const BRINGS: &str = "
 components:
   - {id: in, type: test.Bringer, config: {count: 5}, execution: {lane: main}}
   - {id: out, type: test.Sink, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}

@@ -12,7 +12,7 @@ use super::conservation::{Dice, random_graph};
 use super::stage::{Stage, count};
 
 /// A random graph most of whose components are on threads, and some of whose components fail.
-fn threaded_graph(seed: u64) -> Graph {
+pub(crate) fn threaded_graph(seed: u64) -> Graph {
     let mut graph = random_graph(seed);
     let mut dice = Dice(seed * 0x51_7CC1 + 7);
     graph.lanes.push(Lane::new("own", LaneKind::IsolatedThread));
@@ -31,9 +31,9 @@ fn threaded_graph(seed: u64) -> Graph {
 }
 
 /// What the components were called with, each for itself.
-type Calls = Arc<Mutex<std::collections::BTreeMap<String, Vec<String>>>>;
+pub(crate) type Calls = Arc<Mutex<std::collections::BTreeMap<String, Vec<String>>>>;
 
-fn registry(calls: &Calls, seed: u64) -> Registry {
+pub(crate) fn registry(calls: &Calls, seed: u64) -> Registry {
     let mut registry = Registry::new();
     let open = || Descriptor::new().open_ports();
     for (name, is_source) in [("test.Source", true), ("test.Pass", false)] {

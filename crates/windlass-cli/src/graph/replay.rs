@@ -1,0 +1,98 @@
+//! `windlass graph replay`.
+
+use serde_json::{Value, json};
+use windlass::graph::RunOptions;
+use windlass::graph::record::{Recording, Replayed};
+
+use super::execution::{self, Execution};
+use super::source;
+use crate::args::{Format, Replay};
+use crate::outcome::{Error, Outcome, Verdict};
+use crate::terminal::{Terminal, pretty};
+
+pub(crate) fn run(args: &Replay, terminal: &Terminal) -> Outcome {
+    let format = args.output.format;
+    let opened = match args.partial {
+        true => Recording::open_part(&args.folder),
+        false => Recording::open(&args.folder),
+    };
+    let recording = opened.map_err(Error::Recording)?;
+    let limits = args.limits.limits();
+    let opened = match (&args.graph, recording.graph_text()) {
+        (Some(file), _) => source::load(file, &limits)?,
+        (None, Some(text)) => {
+            let name = args.folder.join("graph.yaml");
+            source::load_text(text.as_bytes().to_vec(), &name, &limits)
+        }
+        (None, None) => return Err(Error::NoGraph(args.folder.display().to_string())),
+    };
+    let Some(execution) = Execution::of(opened, &args.types, format, terminal)? else {
+        return Ok(Verdict::Bad);
+    };
+    let replayed = execution.replay(&recording, RunOptions::default());
+    terminal.print(&match format {
+        Format::Text => to_text(args, &recording, &replayed),
+        Format::Json => pretty(&to_json(&recording, &replayed)),
+    })?;
+    Ok(Verdict::fine_if(replayed.is_same()))
+}
+
+fn to_text(args: &Replay, recording: &Recording, replayed: &Replayed) -> String {
+    let result = &replayed.result;
+    let mut text = format!(
+        "same: {}\ngraph: {}\nepochs: {} of {}\nticks: {}\nstop_reason: {}\nhash: {}\n",
+        replayed.is_same(),
+        recording.graph(),
+        result.epochs,
+        recording.epochs(),
+        result.ticks,
+        result.stop_reason,
+        replayed.hash
+    );
+    if !recording.is_complete() {
+        text.push_str("note: the recording has no end; what is there was compared\n");
+    }
+    if let Some(difference) = &replayed.difference {
+        match args.diff {
+            true => text.push_str(&format!("first difference: {difference}\n")),
+            false => {
+                let (epoch, component) = (difference.epoch, &difference.component);
+                text.push_str(&format!(
+                    "first difference: epoch {epoch}, component {component}; --diff shows it\n"
+                ));
+            }
+        }
+    }
+    for error in &result.errors {
+        text.push_str(&format!("error: {error}\n"));
+    }
+    text
+}
+
+fn to_json(recording: &Recording, replayed: &Replayed) -> Value {
+    let result = &replayed.result;
+    let line = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+    let difference = replayed.difference.as_ref().map(|difference| {
+        json!({
+            "epoch": difference.epoch,
+            "component_id": difference.component,
+            "transaction_id": difference.transaction,
+            "recorded": line(&difference.recorded),
+            "replayed": line(&difference.replayed),
+        })
+    });
+    let errors = result.errors.iter().map(execution::error_json);
+    json!({
+        "same": replayed.is_same(),
+        "graph": recording.graph(),
+        "complete": recording.is_complete(),
+        "epochs": result.epochs,
+        "ticks": result.ticks,
+        "stop_reason": result.stop_reason.name(),
+        "order": result.order,
+        "hash": replayed.hash,
+        "recorded_hash": replayed.recorded_hash,
+        "difference": difference,
+        "errors": errors.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,223 @@
+//! What a run writes down about itself, and what a recording tells it: see [`crate::record`].
+
+use serde_json::json;
+
+use super::invoke::Finished;
+use super::machine::Machine;
+use super::options::{RunOptions, Snapshot};
+use super::result::{ErrorCode, StopReason};
+use crate::component::Outbox;
+use crate::record::{
+    CallEntry, Difference, Entry, EpochEntry, Header, LoopEntry, Output, Seen, Tape, TapeKind,
+    Writer,
+};
+
+impl Machine {
+    /// Takes an entry. If it cannot be written, the recording ends, and the run goes on.
+    pub(crate) fn write_down(&mut self, entry: Entry) {
+        let Some(tape) = &mut self.tape else { return };
+        if let Err(message) = tape.push(entry) {
+            self.tape = None;
+            self.recording_failed(message);
+        }
+    }
+
+    fn recording_failed(&mut self, message: String) {
+        let message = format!("the recording is not complete: {message}");
+        let code = ErrorCode::ObserverFailure;
+        self.add_error("record", code, None, message, false);
+    }
+
+    /// Begins a recording, if one is asked for. The components have been started.
+    pub(crate) fn begin_recording(
+        &mut self,
+        options: &RunOptions,
+        is_boundary: impl Fn(usize) -> bool,
+    ) -> Result<(), String> {
+        let Some(record) = &options.record else {
+            return Ok(());
+        };
+        let graph = &self.plan.graph;
+        let id = |&component: &usize| graph.components[component].id.clone();
+        let has_no_input = |component: usize| self.plan.nodes[component].inputs.is_empty();
+        let played_back = |&component: &usize| {
+            is_boundary(component) || has_no_input(component) || self.members[component].has_door
+        };
+        let components = 0..graph.components.len();
+        let header = Header {
+            graph: graph.name.clone(),
+            played_back: components.filter(played_back).map(|c| id(&c)).collect(),
+            doors: self.doors.iter().map(id).collect(),
+            reentrant: (0..graph.components.len())
+                .filter(|&c| self.members[c].reentrant.is_some())
+                .map(|c| id(&c))
+                .collect(),
+            on_clock: self.on_clock,
+            restored: options.restore.clone(),
+            reset: options.reset,
+        };
+        let text = record.graph_text.as_deref();
+        let mut writer = Writer::create(&record.folder, text, record.limit)
+            .map_err(|error| format!("cannot record to {}: {error}", record.folder.display()))?;
+        writer
+            .line(&header.to_json(graph))
+            .map_err(|error| format!("cannot record to {}: {error}", record.folder.display()))?;
+        self.tape = Some(Tape::new(TapeKind::Record(Box::new(writer))));
+        Ok(())
+    }
+
+    /// An epoch has seen what it will see of the world outside.
+    pub(crate) fn tape_epoch(&mut self) {
+        if self.tape.is_none() {
+            return;
+        }
+        let graph = &self.plan.graph;
+        let door = |&component: &usize| {
+            let member = &self.members[component];
+            let (woken, held) = (member.woken, member.held);
+            (graph.components[component].id.clone(), Seen { woken, held })
+        };
+        let entry = EpochEntry {
+            epoch: self.env.epoch,
+            lanes: match self.has_turns {
+                true => self.lanes.iter().map(|l| (l.now, l.is_due)).collect(),
+                false => Vec::new(),
+            },
+            doors: self.doors.iter().map(door).collect(),
+            transactions: std::mem::take(&mut self.reconfigured),
+        };
+        self.write_down(Entry::Epoch(entry));
+    }
+
+    /// The next epoch of a recording; false after the last.
+    pub(crate) fn play_epoch(&mut self) -> bool {
+        let Some(playback) = self.tape.as_mut().and_then(Tape::playback) else {
+            return false;
+        };
+        let Some(epoch) = playback.next_epoch() else {
+            return false;
+        };
+        for (lane, &(now, is_due)) in self.lanes.iter_mut().zip(&epoch.lanes) {
+            (lane.now, lane.is_due) = (now, is_due);
+        }
+        for (id, seen) in &epoch.doors {
+            if let Some((component, _)) = self.plan.graph.component(id) {
+                let member = &mut self.members[component];
+                (member.woken, member.held) = (seen.woken, seen.held);
+            }
+        }
+        for changes in epoch.transactions {
+            self.inbox.add_transaction(changes);
+        }
+        true
+    }
+
+    /// Why the recorded run ended; one without its end is over when there is no more of it.
+    pub(crate) fn recorded_reason(&mut self) -> StopReason {
+        let playback = self.tape.as_mut().and_then(Tape::playback);
+        let reason = playback.and_then(|playback| playback.reason);
+        reason.unwrap_or(StopReason::TickBound)
+    }
+
+    /// An invocation has ended.
+    pub(crate) fn tape_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
+        if self.tape.is_none() {
+            return;
+        }
+        let output = |staged: &crate::component::Staged| Output {
+            edge: staged.edge,
+            publish: staged.publish,
+            payload: staged.payload.clone(),
+            event_time: staged.event_time.get(),
+        };
+        let state = out.state.iter();
+        let report = out.report.as_ref();
+        let entry = CallEntry {
+            component: self.plan.graph.components[component].id.clone(),
+            transaction: finished.call.transaction,
+            outputs: out.staged.iter().map(output).collect(),
+            state: state
+                .map(|(key, value)| (key.to_string(), value.clone()))
+                .collect(),
+            report: report.map(|r| (r.converged, r.residual, r.reason.clone())),
+            refused: out.refused.clone(),
+            failed: finished.failed.clone(),
+            finished: out.finished,
+            held: self.members[component].held,
+            cancelled_after: out.cancelled_after,
+        };
+        self.write_down(Entry::Call(entry));
+    }
+
+    /// A loop was stopped by the clock or by somebody.
+    pub(crate) fn tape_loop(&mut self, composite: usize, pass: u64, budget: bool) {
+        if self.tape.is_none() {
+            return;
+        }
+        let entry = LoopEntry {
+            composite: self.plan.graph.loops[composite].id.clone(),
+            run: self.loops[composite].runs,
+            pass,
+            budget,
+        };
+        self.write_down(Entry::Loop(entry));
+    }
+
+    /// In a replay: whether a loop was stopped after this pass, and whether by its budget.
+    pub(crate) fn played_loop_stop(&self, composite: usize, pass: u64) -> Option<bool> {
+        let id = &self.plan.graph.loops[composite].id;
+        let run = self.loops[composite].runs;
+        self.script.as_ref()?.stopped(id, run, pass)
+    }
+
+    /// The run is over.
+    pub(crate) fn end_tape(&mut self, reason: StopReason) -> Option<TapeEnd> {
+        let (kind, mut digest) = self.tape.take()?.open();
+        digest.bytes(self.trace.digest.text().as_bytes());
+        digest.bytes(reason.name().as_bytes());
+        let hash = digest.text();
+        match kind {
+            TapeKind::Record(writer) => {
+                let end = json!({"end": reason.name(), "epochs": self.env.epoch, "hash": hash});
+                match writer.finish(&end) {
+                    Ok(true) => {}
+                    Ok(false) => self.recording_failed("it is as large as it may be".to_owned()),
+                    Err(error) => self.recording_failed(error.to_string()),
+                }
+                None
+            }
+            TapeKind::Replay(mut playback) => {
+                playback.finish();
+                Some(TapeEnd {
+                    difference: playback.difference,
+                    hash,
+                })
+            }
+            TapeKind::Keep(_) => None,
+        }
+    }
+}
+
+/// What a replay found.
+#[derive(Debug, Clone)]
+pub(crate) struct TapeEnd {
+    pub(crate) difference: Option<Difference>,
+    pub(crate) hash: String,
+}
+
+/// What a replay begins with, besides what the recording says.
+pub(crate) fn replay_options(
+    options: RunOptions,
+    restored: Option<Snapshot>,
+    reset: bool,
+) -> RunOptions {
+    RunOptions {
+        steps: Some(u64::MAX),
+        duration: None,
+        until_idle: false,
+        restore: restored,
+        reset,
+        record: None,
+        ..options
+    }
+}
