@@ -12,6 +12,7 @@ use windlass::signal::{SignalKind, Signals, listen};
 use windlass::{CancellationToken, Runtime};
 
 use super::progress;
+use super::registry::registry;
 use super::source;
 use crate::args::{Format, Source, Types};
 use crate::outcome::Error;
@@ -34,7 +35,7 @@ impl Execution {
         format: Format,
         terminal: &Terminal,
     ) -> Result<Option<Execution>, Error> {
-        let mut registry = Registry::built_in();
+        let mut registry = registry();
         let level = match types.stub_unknown {
             true => Level::Schema,
             false => Level::Registry,

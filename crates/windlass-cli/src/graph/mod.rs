@@ -8,6 +8,7 @@ mod lint;
 mod metrics;
 mod plan;
 mod progress;
+mod registry;
 mod render;
 pub(crate) mod report;
 mod run;
