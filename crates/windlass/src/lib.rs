@@ -34,6 +34,10 @@ pub use windlass_process as process;
 #[cfg(feature = "graph")]
 pub use windlass_graph as graph;
 
+/// Component types for graphs: files, sockets, HTTP, expressions, windows, commands (feature `components`).
+#[cfg(feature = "components")]
+pub use windlass_components as components;
+
 /// HTTP servers and clients (feature `http`).
 #[cfg(feature = "http")]
 pub use windlass_http as http;

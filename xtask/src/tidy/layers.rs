@@ -15,6 +15,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("windlass-http", 2),
     ("windlass-process", 2),
     ("windlass-graph", 2),
+    ("windlass-components", 3),
     ("windlass-vm", 3),
     ("windlass-lua", 4),
     ("windlass-cluster", 4),

@@ -2,8 +2,8 @@
 
 use windlass::graph::PlanDiff;
 use windlass::graph::check::Level;
-use windlass::graph::component::Registry;
 
+use super::registry::registry;
 use super::source;
 use crate::args::{DiffPlan, Format};
 use crate::outcome::{Outcome, Verdict};
@@ -12,7 +12,7 @@ use crate::terminal::{Terminal, pretty};
 pub(crate) fn run(args: &DiffPlan, terminal: &Terminal) -> Outcome {
     let files = [args.one.clone(), args.two.clone()];
     source::stdin_once(&files)?;
-    let registry = Registry::built_in();
+    let registry = registry();
     let format = args.output.format;
     let mut plans = Vec::with_capacity(files.len());
     for file in &files {

@@ -13,6 +13,7 @@ use windlass::signal::{SignalKind, Signals, listen};
 use windlass::{CancellationToken, Runtime};
 
 use super::progress;
+use super::registry::registry;
 use super::source::{self, Opened};
 use crate::args::{Format, Source, Types};
 use crate::outcome::Error;
@@ -48,7 +49,7 @@ impl Execution {
         format: Format,
         terminal: &Terminal,
     ) -> Result<Option<Execution>, Error> {
-        let mut registry = Registry::built_in();
+        let mut registry = registry();
         let level = match types.stub_unknown {
             true => Level::Schema,
             false => Level::Registry,

@@ -1,15 +1,15 @@
 //! `windlass graph explain`.
 
 use windlass::graph::check::Level;
-use windlass::graph::component::Registry;
 
+use super::registry::registry;
 use super::source;
 use crate::args::{Explain, Format};
 use crate::outcome::{Outcome, Verdict};
 use crate::terminal::{Terminal, pretty};
 
 pub(crate) fn run(args: &Explain, terminal: &Terminal) -> Outcome {
-    let registry = Registry::built_in();
+    let registry = registry();
     let format = args.output.format;
     let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
     else {

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 use windlass::graph::check::Level;
-use windlass::graph::component::Registry;
 use windlass::graph::lint::{Finding, lint};
 
+use super::registry::registry;
 use super::source::{self, Valid};
 use crate::args::{Format, Lint};
 use crate::outcome::{Outcome, Verdict};
 use crate::terminal::{Terminal, pretty};
 
 pub(crate) fn run(args: &Lint, terminal: &Terminal) -> Outcome {
-    let registry = Registry::built_in();
+    let registry = registry();
     let format = args.output.format;
     let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
     else {

@@ -8,6 +8,7 @@ mod lint;
 mod metrics;
 mod plan;
 mod progress;
+mod registry;
 mod render;
 mod replay;
 pub(crate) mod report;

@@ -9,13 +9,14 @@ use windlass::graph::component::{Catalog, Registry};
 use windlass::graph::model::{Lane, LaneKind};
 use windlass::graph::render::Picture;
 
+use super::registry::registry;
 use super::source;
 use crate::args::{self, Format};
 use crate::outcome::{Outcome, Verdict};
 use crate::terminal::{Terminal, pretty};
 
 pub(crate) fn run(args: &args::Plan, terminal: &Terminal) -> Outcome {
-    let registry = Registry::built_in();
+    let registry = registry();
     let format = args.output.format;
     let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
     else {

@@ -1,16 +1,16 @@
 //! `windlass graph render`.
 
 use windlass::graph::check::Level;
-use windlass::graph::component::Registry;
 use windlass::graph::render::Picture;
 
+use super::registry::registry;
 use super::{plan, source};
 use crate::args::{Render, RenderFormat};
 use crate::outcome::{Outcome, Verdict};
 use crate::terminal::{Terminal, pretty};
 
 pub(crate) fn run(args: &Render, terminal: &Terminal) -> Outcome {
-    let registry = Registry::built_in();
+    let registry = registry();
     let format = args.format.into();
     let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
     else {

@@ -2,9 +2,9 @@
 
 use windlass::graph::check::Level;
 use windlass::graph::compile::compile;
-use windlass::graph::component::Registry;
 use windlass::graph::diagnostic::Severity;
 
+use super::registry::registry;
 use super::report;
 use super::source::{self, Findings};
 use crate::args::{Format, Validate};
@@ -14,7 +14,7 @@ use crate::terminal::{Terminal, pretty};
 pub(crate) fn run(args: &Validate, terminal: &Terminal) -> Outcome {
     let mut opened = source::load(&args.source.file, &args.source.limits.limits())?;
     if !args.schema_only {
-        opened.check(&Registry::built_in(), Level::Schema);
+        opened.check(&registry(), Level::Schema);
     }
     let failing = match args.strict_diagnostics {
         true => Severity::Warning,

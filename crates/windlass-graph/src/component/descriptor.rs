@@ -155,6 +155,8 @@ impl Descriptor {
             .as_object()
             .ok_or_else(|| error("", "has to be a map of `inputs` and `outputs`"))?;
         let mut resolved = self.clone();
+        // From here on they are listed.
+        resolved.declared_ports = false;
         for (side, list) in ports {
             let to = match side.as_str() {
                 "inputs" => &mut resolved.inputs,

@@ -1,0 +1,284 @@
+//! The functions of expressions.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::error::Fault;
+use super::evaluate::{equal, kind, mismatch};
+use super::number::Number;
+use super::tree::Operator;
+
+/// A function: its name, how many arguments it takes, what it does.
+pub(super) struct Function {
+    name: &'static str,
+    least: usize,
+    most: usize,
+    pub(super) call: fn(&[Cow<'_, Value>]) -> Result<Value, Fault>,
+}
+
+/// As many arguments as one likes.
+const ANY: usize = usize::MAX;
+
+type Arguments<'a, 'b> = &'a [Cow<'b, Value>];
+type Made = Result<Value, Fault>;
+
+const fn function(
+    name: &'static str,
+    least: usize,
+    most: usize,
+    call: fn(Arguments<'_, '_>) -> Made,
+) -> Function {
+    Function {
+        name,
+        least,
+        most,
+        call,
+    }
+}
+
+static FUNCTIONS: &[Function] = &[
+    function("abs", 1, 1, |a| match number("abs", &a[0])? {
+        Number::Int(whole) => whole.checked_abs().map(Value::from).ok_or(Fault::Overflow),
+        Number::Float(number) => Number::Float(number.abs()).value(),
+    }),
+    function("round", 1, 1, |a| {
+        number("round", &a[0])?.whole(f64::round)?.value()
+    }),
+    function("floor", 1, 1, |a| {
+        number("floor", &a[0])?.whole(f64::floor)?.value()
+    }),
+    function("ceil", 1, 1, |a| {
+        number("ceil", &a[0])?.whole(f64::ceil)?.value()
+    }),
+    function("sqrt", 1, 1, |a| {
+        Number::Float(number("sqrt", &a[0])?.float().sqrt()).value()
+    }),
+    function("pow", 2, 2, |a| {
+        power(number("pow", &a[0])?, number("pow", &a[1])?)
+    }),
+    function("min", 1, ANY, |a| extreme("min", a, Ordering::Less)),
+    function("max", 1, ANY, |a| extreme("max", a, Ordering::Greater)),
+    function("sum", 1, 1, |a| sum(&numbers("sum", &a[0])?)?.value()),
+    function("mean", 1, 1, |a| mean(&numbers("mean", &a[0])?)),
+    function("stddev", 1, 1, |a| deviation(&numbers("stddev", &a[0])?)),
+    function("count", 1, 1, |a| Ok(list("count", &a[0])?.len().into())),
+    function("first", 1, 1, |a| {
+        Ok(list("first", &a[0])?.first().cloned().unwrap_or_default())
+    }),
+    function("last", 1, 1, |a| {
+        Ok(list("last", &a[0])?.last().cloned().unwrap_or_default())
+    }),
+    function("len", 1, 1, |a| length(&a[0])),
+    function("keys", 1, 1, |a| match &*a[0] {
+        Value::Object(object) => Ok(object.keys().map(String::as_str).collect()),
+        other => Err(mismatch("keys", "an object", other)),
+    }),
+    function("lower", 1, 1, |a| {
+        Ok(text("lower", &a[0])?.to_lowercase().into())
+    }),
+    function("upper", 1, 1, |a| {
+        Ok(text("upper", &a[0])?.to_uppercase().into())
+    }),
+    function("contains", 2, 2, |a| contains(&a[0], &a[1])),
+    function("starts_with", 2, 2, |a| {
+        let part = text("starts_with", &a[1])?;
+        Ok(text("starts_with", &a[0])?.starts_with(part).into())
+    }),
+    function("ends_with", 2, 2, |a| {
+        let part = text("ends_with", &a[1])?;
+        Ok(text("ends_with", &a[0])?.ends_with(part).into())
+    }),
+    function("split", 2, 2, |a| {
+        split(text("split", &a[0])?, text("split", &a[1])?)
+    }),
+    function("join", 2, 2, |a| {
+        let items: Vec<String> = list("join", &a[0])?.iter().map(shown).collect();
+        Ok(items.join(text("join", &a[1])?).into())
+    }),
+    function("str", 1, 1, |a| Ok(shown(&a[0]).into())),
+    function("num", 1, 1, |a| to_number(&a[0])),
+    function("int", 1, 1, |a| match &*a[0] {
+        Value::Bool(flag) => Ok(i64::from(*flag).into()),
+        other => {
+            let number = to_number(other)?;
+            self::number("int", &number)?.whole(f64::trunc)?.value()
+        }
+    }),
+    function("exists", 1, 1, |a| Ok((!a[0].is_null()).into())),
+    function("default", 2, 2, |a| {
+        let given = if a[0].is_null() { &a[1] } else { &a[0] };
+        Ok(Value::clone(given))
+    }),
+];
+
+/// The names of all functions.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|function| function.name)
+}
+
+impl Function {
+    pub(super) fn named(name: &str) -> Option<&'static Function> {
+        FUNCTIONS.iter().find(|function| function.name == name)
+    }
+
+    /// Whether it takes so many arguments.
+    pub(super) fn takes(&self, found: usize) -> Result<(), Fault> {
+        if (self.least..=self.most).contains(&found) {
+            return Ok(());
+        }
+        let takes = match (self.least, self.most) {
+            (1, 1) => "one argument".to_owned(),
+            (least, ANY) => format!("at least {least}"),
+            (least, _) => format!("{least} arguments"),
+        };
+        Err(Fault::Arguments {
+            function: self.name,
+            takes,
+            found,
+        })
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+fn number(what: &str, value: &Value) -> Result<Number, Fault> {
+    Number::of(value).ok_or_else(|| mismatch(what, "a number", value))
+}
+
+fn text<'a>(what: &str, value: &'a Value) -> Result<&'a str, Fault> {
+    value
+        .as_str()
+        .ok_or_else(|| mismatch(what, "a text", value))
+}
+
+fn list<'a>(what: &str, value: &'a Value) -> Result<&'a [Value], Fault> {
+    match value {
+        Value::Array(items) => Ok(items),
+        other => Err(mismatch(what, "a list", other)),
+    }
+}
+
+fn numbers(what: &str, value: &Value) -> Result<Vec<Number>, Fault> {
+    let of_list = |item: &Value| {
+        Number::of(item).ok_or_else(|| Fault::Type {
+            what: what.to_owned(),
+            takes: "a list of numbers",
+            found: kind(item),
+        })
+    };
+    list(what, value)?.iter().map(of_list).collect()
+}
+
+fn power(base: Number, exponent: Number) -> Made {
+    if let (Number::Int(base), Number::Int(exponent)) = (base, exponent)
+        && let Ok(exponent) = u32::try_from(exponent)
+    {
+        let whole = base.checked_pow(exponent);
+        return whole.map(Value::from).ok_or(Fault::Overflow);
+    }
+    Number::Float(base.float().powf(exponent.float())).value()
+}
+
+/// The least or the greatest: of a list, or of the arguments. Null if there is none.
+fn extreme(what: &str, arguments: Arguments<'_, '_>, wanted: Ordering) -> Made {
+    let all = match arguments {
+        [only] if only.is_array() => numbers(what, only)?,
+        several => several
+            .iter()
+            .map(|value| number(what, value))
+            .collect::<Result<_, _>>()?,
+    };
+    let better = |a: Number, b: Number| if b.compare(a) == wanted { b } else { a };
+    all.into_iter()
+        .reduce(better)
+        .map_or(Ok(Value::Null), Number::value)
+}
+
+fn sum(numbers: &[Number]) -> Result<Number, Fault> {
+    let zero = Number::Int(0);
+    let mut numbers = numbers.iter();
+    numbers.try_fold(zero, |sum, &number| sum.combine(Operator::Add, number))
+}
+
+fn mean(numbers: &[Number]) -> Made {
+    match numbers.len() {
+        0 => Ok(Value::Null),
+        count => Number::Float(float_mean(numbers, count)).value(),
+    }
+}
+
+fn float_mean(numbers: &[Number], count: usize) -> f64 {
+    let sum: f64 = numbers.iter().map(|number| number.float()).sum();
+    sum / count as f64
+}
+
+/// The standard deviation of all there are.
+fn deviation(numbers: &[Number]) -> Made {
+    let count = numbers.len();
+    if count == 0 {
+        return Ok(Value::Null);
+    }
+    let mean = float_mean(numbers, count);
+    let squares = numbers.iter().map(|number| (number.float() - mean).powi(2));
+    Number::Float((squares.sum::<f64>() / count as f64).sqrt()).value()
+}
+
+fn length(value: &Value) -> Made {
+    match value {
+        Value::String(text) => Ok(text.chars().count().into()),
+        Value::Array(items) => Ok(items.len().into()),
+        Value::Object(object) => Ok(object.len().into()),
+        other => Err(mismatch("len", "a text, a list or an object", other)),
+    }
+}
+
+fn contains(all: &Value, part: &Value) -> Made {
+    match all {
+        Value::String(all) => Ok(all.contains(text("contains", part)?).into()),
+        Value::Array(items) => Ok(items.iter().any(|item| equal(item, part)).into()),
+        Value::Object(object) => Ok(object.contains_key(text("contains", part)?).into()),
+        other => Err(mismatch("contains", "a text, a list or an object", other)),
+    }
+}
+
+/// The parts between the separators; the characters, if the separator is empty.
+fn split(text: &str, separator: &str) -> Made {
+    Ok(match separator {
+        "" => text.chars().map(|c| c.to_string()).collect(),
+        _ => text.split(separator).collect(),
+    })
+}
+
+/// A value as text: a text is itself, everything else as JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The number that a value is, or that its text says.
+fn to_number(value: &Value) -> Made {
+    match value {
+        Value::Number(_) => Ok(value.clone()),
+        Value::String(text) => {
+            let read = serde_json::from_str(text.trim()).ok();
+            read.filter(Value::is_number)
+                .ok_or_else(|| Fault::NotANumber(text.chars().take(40).collect()))
+        }
+        other => Err(mismatch("num", "a number or a text", other)),
+    }
+}

@@ -1,0 +1,262 @@
+//! Tokens to a tree.
+
+use serde_json::Value;
+
+use super::error::{ExpressionError, Fault};
+use super::function::Function;
+use super::lexer::{Placed, Token, tokens};
+use super::tree::{Into, Kind, Name, Node, RANKS, Step};
+
+/// How deep brackets may be in each other.
+pub(super) const DEPTH: usize = 64;
+
+/// Reads a source.
+pub(super) fn parse(source: &str, names: &[(&str, Name)]) -> Result<Node, ExpressionError> {
+    let mut parser = Parser {
+        tokens: tokens(source)?,
+        place: 0,
+        depth: 0,
+        names,
+    };
+    let node = parser.expression()?;
+    match parser.peek().token {
+        Token::End => Ok(node),
+        _ => Err(parser.expected("an operator or the end")),
+    }
+}
+
+struct Parser<'a> {
+    tokens: Vec<Placed>,
+    place: usize,
+    depth: usize,
+    names: &'a [(&'a str, Name)],
+}
+
+type Parsed = Result<Node, ExpressionError>;
+
+impl Parser<'_> {
+    fn peek(&self) -> &Placed {
+        // The last token is the end, and is never taken.
+        &self.tokens[self.place]
+    }
+
+    fn take(&mut self) -> Placed {
+        let taken = self.tokens[self.place].clone();
+        if taken.token != Token::End {
+            self.place += 1;
+        }
+        taken
+    }
+
+    fn take_sign(&mut self, sign: &str) -> bool {
+        let fits = matches!(self.peek().token, Token::Sign(there) if there == sign);
+        if fits {
+            self.place += 1;
+        }
+        fits
+    }
+
+    fn demand(&mut self, sign: &str, wanted: &'static str) -> Result<(), ExpressionError> {
+        match self.take_sign(sign) {
+            true => Ok(()),
+            false => Err(self.expected(wanted)),
+        }
+    }
+
+    fn expected(&self, wanted: &'static str) -> ExpressionError {
+        let Placed { token, column } = self.peek();
+        let found = token.to_string();
+        ExpressionError::new(Fault::Expected { wanted, found }, *column)
+    }
+
+    /// One level deeper, for as long as `parse` runs.
+    fn deeper(&mut self, parse: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
+        if self.depth >= DEPTH {
+            let fault = Fault::TooDeep { most: DEPTH };
+            return Err(ExpressionError::new(fault, self.peek().column));
+        }
+        self.depth += 1;
+        let parsed = parse(self);
+        self.depth -= 1;
+        parsed
+    }
+
+    fn expression(&mut self) -> Parsed {
+        self.deeper(|parser| {
+            let condition = parser.row(0)?;
+            if !parser.take_sign("?") {
+                return Ok(condition);
+            }
+            let then = parser.expression()?;
+            parser.demand(":", "`:`")?;
+            let otherwise = parser.expression()?;
+            let column = condition.column;
+            let kind = Kind::Choice(Box::new([condition, then, otherwise]));
+            Ok(Node { kind, column })
+        })
+    }
+
+    /// Operators of this rank, and those that bind closer.
+    fn row(&mut self, rank: usize) -> Parsed {
+        let Some(operators) = RANKS.get(rank) else {
+            return self.unary();
+        };
+        let first = self.row(rank + 1)?;
+        let mut rest = Vec::new();
+        while let Token::Sign(sign) = self.peek().token
+            && let Some(&(_, operator)) = operators.iter().find(|(there, _)| *there == sign)
+        {
+            let column = self.take().column;
+            rest.push((operator, column, self.row(rank + 1)?));
+        }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        let column = first.column;
+        let kind = Kind::Row(Box::new(first), rest);
+        Ok(Node { kind, column })
+    }
+
+    fn unary(&mut self) -> Parsed {
+        let column = self.peek().column;
+        let kind = match self.peek().token {
+            Token::Sign("!") => Kind::Not,
+            Token::Sign("-") => Kind::Minus,
+            _ => return self.postfix(),
+        };
+        self.take();
+        let inner = self.deeper(Self::unary)?;
+        Ok(Node {
+            kind: kind(Box::new(inner)),
+            column,
+        })
+    }
+
+    fn postfix(&mut self) -> Parsed {
+        let base = self.primary()?;
+        let mut steps = Vec::new();
+        loop {
+            let column = self.peek().column;
+            let into = if self.take_sign(".") {
+                let Token::Name(name) = &self.peek().token else {
+                    return Err(self.expected("the name of a field"));
+                };
+                let field = Into::Field(name.clone());
+                self.take();
+                field
+            } else if self.take_sign("[") {
+                let index = self.expression()?;
+                self.demand("]", "`]`")?;
+                Into::Index(index)
+            } else {
+                break;
+            };
+            steps.push(Step { into, column });
+        }
+        if steps.is_empty() {
+            return Ok(base);
+        }
+        let column = base.column;
+        let kind = Kind::Path(Box::new(base), steps);
+        Ok(Node { kind, column })
+    }
+
+    fn primary(&mut self) -> Parsed {
+        let column = self.peek().column;
+        let kind = match &self.peek().token {
+            Token::Int(number) => Kind::Literal(Value::from(*number)),
+            Token::Float(number) => Kind::Literal(Value::from(*number)),
+            Token::Text(text) => Kind::Literal(Value::from(text.as_str())),
+            Token::Name(_) => return self.named(),
+            Token::Sign("(") => {
+                self.take();
+                let inner = self.expression()?;
+                self.demand(")", "`)`")?;
+                return Ok(inner);
+            }
+            Token::Sign("[") => {
+                self.take();
+                let kind = Kind::List(self.until("]")?);
+                return Ok(Node { kind, column });
+            }
+            Token::Sign("{") => return self.object(),
+            _ => return Err(self.expected("a value")),
+        };
+        self.take();
+        Ok(Node { kind, column })
+    }
+
+    /// Expressions with commas between them, up to this bracket.
+    fn until(&mut self, end: &'static str) -> Result<Vec<Node>, ExpressionError> {
+        let mut nodes = Vec::new();
+        loop {
+            if self.take_sign(end) {
+                return Ok(nodes);
+            }
+            nodes.push(self.expression()?);
+            if !self.take_sign(",") {
+                let wanted = match end {
+                    ")" => "`,` or `)`",
+                    _ => "`,` or `]`",
+                };
+                self.demand(end, wanted)?;
+                return Ok(nodes);
+            }
+        }
+    }
+
+    fn object(&mut self) -> Parsed {
+        let column = self.take().column;
+        let mut fields = Vec::new();
+        while !self.take_sign("}") {
+            let key = match &self.peek().token {
+                Token::Name(name) => name.clone(),
+                Token::Text(text) => text.clone(),
+                _ => return Err(self.expected("the name of a field, or `}`")),
+            };
+            self.take();
+            self.demand(":", "`:`")?;
+            fields.push((key, self.expression()?));
+            if !self.take_sign(",") {
+                self.demand("}", "`,` or `}`")?;
+                break;
+            }
+        }
+        let kind = Kind::Object(fields);
+        Ok(Node { kind, column })
+    }
+
+    /// A constant, a name, or a call.
+    fn named(&mut self) -> Parsed {
+        let Placed { token, column } = self.take();
+        let name = token.to_string();
+        if self.take_sign("(") {
+            return self.call(&name, column);
+        }
+        let kind = match name.as_str() {
+            "true" => Kind::Literal(Value::Bool(true)),
+            "false" => Kind::Literal(Value::Bool(false)),
+            "null" => Kind::Literal(Value::Null),
+            _ => match self.names.iter().find(|(known, _)| *known == name) {
+                Some(&(_, name)) => Kind::Name(name),
+                None => {
+                    let known: Vec<&str> = self.names.iter().map(|(known, _)| *known).collect();
+                    let known = known.join(", ");
+                    return Err(ExpressionError::new(Fault::Name { name, known }, column));
+                }
+            },
+        };
+        Ok(Node { kind, column })
+    }
+
+    fn call(&mut self, name: &str, column: usize) -> Parsed {
+        let unknown = || ExpressionError::new(Fault::Function(name.to_owned()), column);
+        let function = Function::named(name).ok_or_else(unknown)?;
+        let arguments = self.until(")")?;
+        function
+            .takes(arguments.len())
+            .map_err(|fault| ExpressionError::new(fault, column))?;
+        let kind = Kind::Call(function, arguments);
+        Ok(Node { kind, column })
+    }
+}

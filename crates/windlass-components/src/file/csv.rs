@@ -1,0 +1,351 @@
+//! `windlass.csv.source` and `windlass.csv.sink`.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use csv::{ReaderBuilder, StringRecord, WriterBuilder};
+use serde_json::{Map, Value};
+use windlass_graph::Payload;
+use windlass_graph::component::{
+    Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
+};
+use windlass_graph::model::Config;
+
+use super::writer::{Place, Writer};
+use super::{LINE_BYTES, MOST_LINE_BYTES, records, records_of};
+use crate::format::to_json;
+use crate::records::{Next, Records};
+use crate::settings::{Settings, about_file, fixed};
+
+/// How much the reader holds at once.
+const BUFFER: usize = 64 << 10;
+
+/// Publishes the records of a CSV file.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    style: Style,
+    typed: bool,
+    records: Records<Payload>,
+    path: String,
+    most: usize,
+    reader: Option<Reader>,
+    output: Output<Payload>,
+}
+
+/// Writes records to a CSV file.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    style: Style,
+    place: Place,
+    columns: Option<Vec<String>>,
+    /// Whether the next record is the first.
+    first: bool,
+    writer: Option<Writer>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Style {
+    header: bool,
+    delimiter: u8,
+}
+
+impl Style {
+    fn read(settings: Settings<'_>) -> Result<Style, Failure> {
+        let delimiter = settings.text("delimiter")?.unwrap_or(",");
+        let &[delimiter] = delimiter.as_bytes() else {
+            return Err(Failure::new(format!(
+                "config.delimiter is {delimiter:?}: it has to be one ASCII character"
+            )));
+        };
+        if matches!(delimiter, b'"' | b'\n' | b'\r') {
+            return Err(Failure::new(
+                "config.delimiter can be neither a quote nor the end of a line",
+            ));
+        }
+        Ok(Style {
+            header: settings.flag("header", true)?,
+            delimiter,
+        })
+    }
+
+    fn fields(descriptor: Descriptor) -> Descriptor {
+        descriptor
+            .field(ConfigField::new("header", ConfigKind::Bool))
+            .field(ConfigField::new("delimiter", ConfigKind::String))
+    }
+}
+
+/// A file that gives no more than so many bytes for one record.
+#[derive(Debug)]
+struct Bounded {
+    file: File,
+    left: usize,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        let left = self.left.checked_sub(read);
+        self.left = left.ok_or_else(|| {
+            io::Error::other(
+                "a record is longer than config.max_record_bytes; is a quote not closed?",
+            )
+        })?;
+        Ok(read)
+    }
+}
+
+/// The records of a file, with one ahead.
+#[derive(Debug)]
+struct Reader {
+    csv: csv::Reader<Bounded>,
+    path: String,
+    most: usize,
+    names: Option<Vec<String>>,
+    ahead: StringRecord,
+}
+
+impl Reader {
+    fn open(path: &str, style: Style, most: usize) -> Result<Reader, Failure> {
+        let file = File::open(path).map_err(|error| about_file("open", path, &error))?;
+        let csv = ReaderBuilder::new()
+            .has_headers(style.header)
+            .delimiter(style.delimiter)
+            .buffer_capacity(BUFFER)
+            .from_reader(Bounded {
+                file,
+                left: most.saturating_add(BUFFER),
+            });
+        let mut reader = Reader {
+            csv,
+            path: path.to_owned(),
+            most,
+            names: None,
+            ahead: StringRecord::new(),
+        };
+        if style.header {
+            let names = reader.csv.headers().cloned();
+            let names = names.map_err(|error| reader.failed(&error))?;
+            reader.names = Some(names.iter().map(str::to_owned).collect());
+        }
+        Ok(reader)
+    }
+
+    fn failed(&self, error: &csv::Error) -> Failure {
+        Failure::new(format!("{}: {error}", self.path))
+    }
+
+    /// The next record; none at the end.
+    fn next(&mut self) -> Result<Option<StringRecord>, Failure> {
+        self.csv.get_mut().left = self.most.saturating_add(BUFFER);
+        let read = self.csv.read_record(&mut self.ahead);
+        match read.map_err(|error| self.failed(&error))? {
+            true => Ok(Some(std::mem::take(&mut self.ahead))),
+            false => Ok(None),
+        }
+    }
+
+    fn value(&self, record: &StringRecord, typed: bool) -> Value {
+        let read = |field: &str| {
+            if typed {
+                recognised(field)
+            } else {
+                field.into()
+            }
+        };
+        match &self.names {
+            Some(names) => {
+                let fields = names.iter().cloned().zip(record.iter().map(read));
+                Value::Object(fields.collect::<Map<_, _>>())
+            }
+            None => record.iter().map(read).collect(),
+        }
+    }
+}
+
+/// What a field says: a number, true, false, nothing, or else text. A number that would not come back as it was
+/// written (0042, or more digits than 64 bits hold) stays text.
+fn recognised(field: &str) -> Value {
+    if field.is_empty() {
+        return Value::Null;
+    }
+    let read: Option<Value> = serde_json::from_str(field).ok();
+    match read {
+        Some(Value::Bool(flag)) => flag.into(),
+        Some(Value::Number(number)) => {
+            let exact = !number.is_f64() || field.contains(['.', 'e', 'E']);
+            match exact {
+                true => Value::Number(number),
+                false => field.into(),
+            }
+        }
+        _ => field.into(),
+    }
+}
+
+impl Component for Source {
+    fn describe() -> Descriptor {
+        let about = "Publishes the records of a CSV file: objects by its header, or lists.";
+        let most = ConfigField::new("max_record_bytes", ConfigKind::Integer);
+        Style::fields(super::source(about))
+            .field(ConfigField::new("typed", ConfigKind::Bool))
+            .field(records())
+            .field(most.within(1.0, MOST_LINE_BYTES as f64))
+    }
+
+    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+        let settings = Settings(setup.config());
+        self.path = settings.demand("path")?.to_owned();
+        self.style = Style::read(settings)?;
+        self.typed = settings.flag("typed", true)?;
+        self.records = Records::new(records_of(settings)?);
+        self.most = settings.count("max_record_bytes", LINE_BYTES, MOST_LINE_BYTES)?;
+        self.output = setup.output("out")?;
+        Ok(())
+    }
+
+    fn activate(&mut self) -> Result<(), Failure> {
+        self.reader = Some(Reader::open(&self.path, self.style, self.most)?);
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), Failure> {
+        self.activate()
+    }
+
+    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(());
+        };
+        let (typed, output) = (self.typed, self.output);
+        let next = || match reader.next()? {
+            Some(record) => {
+                let value = reader.value(&record, typed);
+                Ok(Next::One(Payload::Json(value.into())))
+            }
+            None => Ok(Next::End),
+        };
+        self.records.run(invocation, next, |invocation, payload| {
+            invocation.publish(output, payload.clone())
+        })?;
+        Ok(())
+    }
+
+    fn deactivate(&mut self) -> Result<(), Failure> {
+        self.reader = None;
+        Ok(())
+    }
+
+    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
+        fixed()
+    }
+}
+
+impl Sink {
+    /// The fields of a record, in the order of the columns.
+    fn row(&mut self, record: &Value) -> Result<Vec<String>, Failure> {
+        match record {
+            Value::Object(object) => {
+                let of_first = || object.keys().cloned().collect();
+                let columns = self.columns.get_or_insert_with(of_first);
+                if let Some(other) = object.keys().find(|key| !columns.contains(key)) {
+                    return Err(Failure::new(format!(
+                        "the record has a field {other:?}, and there is no such column: add it to config.columns"
+                    )));
+                }
+                let fields = columns.iter().map(|name| object.get(name));
+                Ok(fields
+                    .map(|field| field.map_or_else(String::new, shown))
+                    .collect())
+            }
+            Value::Array(items) => match &self.columns {
+                Some(columns) if columns.len() != items.len() => Err(Failure::new(format!(
+                    "the record has {} fields, and there are {} columns",
+                    items.len(),
+                    columns.len()
+                ))),
+                _ => Ok(items.iter().map(shown).collect()),
+            },
+            _ => Err(Failure::new(
+                "a record has to be an object or a list: put a windlass.map before",
+            )),
+        }
+    }
+
+    fn encode(&mut self, record: &Value) -> Result<Vec<u8>, Failure> {
+        let row = self.row(record)?;
+        let mut writer = WriterBuilder::new()
+            .delimiter(self.style.delimiter)
+            .from_writer(Vec::new());
+        if std::mem::take(&mut self.first)
+            && self.style.header
+            && let Some(columns) = &self.columns
+        {
+            writer.write_record(columns)?;
+        }
+        writer.write_record(&row)?;
+        Ok(writer.into_inner().map_err(|error| error.into_error())?)
+    }
+}
+
+/// A field as it is written.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl Component for Sink {
+    fn describe() -> Descriptor {
+        let about = "Writes each message to a CSV file, as a record.";
+        Style::fields(super::sink(about)).field(ConfigField::new("columns", ConfigKind::List))
+    }
+
+    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+        let settings = Settings(setup.config());
+        self.place = Place::read(settings)?;
+        self.style = Style::read(settings)?;
+        self.columns = settings.texts("columns")?;
+        if self.columns.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Failure::new(
+                "config.columns is empty: name one, or leave it out",
+            ));
+        }
+        Ok(())
+    }
+
+    fn activate(&mut self) -> Result<(), Failure> {
+        let writer = self.place.open()?;
+        // A file that goes on has its header already.
+        self.first = writer.is_empty()?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        let mut encoded = Ok(());
+        for message in invocation.inputs() {
+            let record = to_json(message.payload()).and_then(|record| self.encode(&record));
+            match record {
+                Ok(record) => bytes.extend(record),
+                Err(failure) => encoded = encoded.and(Err(failure)),
+            }
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.write(&bytes)?;
+        }
+        encoded
+    }
+
+    fn deactivate(&mut self) -> Result<(), Failure> {
+        self.writer = None;
+        Ok(())
+    }
+
+    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
+        fixed()
+    }
+}

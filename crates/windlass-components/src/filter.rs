@@ -1,0 +1,67 @@
+//! `windlass.filter`: parts messages by an expression.
+
+use windlass_graph::Payload;
+use windlass_graph::component::{
+    Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
+};
+use windlass_graph::model::Config;
+
+use crate::emit::{emit, evaluate, taken};
+use crate::expression::Expression;
+use crate::settings::Settings;
+
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    expression: Option<Expression>,
+    output: Output<Payload>,
+    otherwise: Output<Payload>,
+}
+
+fn expression(config: &Config) -> Result<Expression, Failure> {
+    Settings(config).expression("expr", Expression::new)
+}
+
+impl Component for Filter {
+    fn describe() -> Descriptor {
+        Descriptor::new()
+            .input("in")
+            .output("out")
+            .output("else")
+            .field(ConfigField::new("expr", ConfigKind::String).required())
+            .about("Publishes each message at out if an expression is true for it, and at else if it is false.")
+    }
+
+    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+        self.expression = Some(expression(setup.config())?);
+        self.output = setup.output("out")?;
+        self.otherwise = setup.output("else")?;
+        Ok(())
+    }
+
+    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+        let Some(expression) = &self.expression else {
+            return Ok(());
+        };
+        for message in taken(invocation) {
+            let found = evaluate(expression, invocation, &message)?;
+            let Some(holds) = found.as_bool() else {
+                let source = expression.source();
+                let message = format!("{source} gives {found}: a filter needs true or false");
+                return Err(Failure::new(message));
+            };
+            let output = if holds { self.output } else { self.otherwise };
+            let time = message.event_time();
+            emit(invocation, output, message.into_payload(), time);
+        }
+        Ok(())
+    }
+
+    fn validate_config(&self, config: &Config) -> Result<(), Failure> {
+        expression(config).map(drop)
+    }
+
+    fn reconfigure(&mut self, config: &Config) -> Result<(), Failure> {
+        self.expression = Some(expression(config)?);
+        Ok(())
+    }
+}

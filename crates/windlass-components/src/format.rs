@@ -1,0 +1,130 @@
+//! Messages as text and bytes: how they look in files, on the wire and to commands.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+
+use serde_json::{Map, Value};
+use windlass_graph::Payload;
+use windlass_graph::component::Failure;
+
+use crate::base64;
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Format {
+    /// Text, as it is.
+    #[default]
+    Text,
+    /// One JSON value.
+    Json,
+    /// Bytes, as they are.
+    Bytes,
+}
+
+/// The field that says that an object stands for bytes.
+const BYTES: &str = "$bytes";
+/// How much of something wrong is shown.
+const SHOWN: usize = 80;
+
+impl Format {
+    /// The formats of lines.
+    pub(crate) const OF_LINES: [(&'static str, Format); 2] =
+        [("lines", Format::Text), ("jsonl", Format::Json)];
+    /// The formats of datagrams.
+    pub(crate) const OF_DATAGRAMS: [(&'static str, Format); 3] = [
+        ("text", Format::Text),
+        ("json", Format::Json),
+        ("bytes", Format::Bytes),
+    ];
+
+    /// The message that these bytes are.
+    pub(crate) fn decode(self, bytes: &[u8]) -> Result<Payload, Failure> {
+        match self {
+            Format::Bytes => Ok(Payload::Bytes(bytes.into())),
+            Format::Text => match std::str::from_utf8(bytes) {
+                Ok(text) => Ok(Payload::from(text)),
+                Err(_) => Err(refused(bytes, "is not UTF-8")),
+            },
+            Format::Json => match serde_json::from_slice(bytes) {
+                Ok(value) => Ok(from_json(value)),
+                Err(error) => Err(refused(bytes, &format!("is not JSON: {error}"))),
+            },
+        }
+    }
+
+    /// Appends a message.
+    pub(crate) fn encode(self, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+        match (self, payload) {
+            (Format::Json, _) => serde_json::to_writer(to, &*to_json(payload)?)?,
+            (_, Payload::Bytes(bytes)) => to.extend_from_slice(bytes),
+            (_, payload) => match payload.as_str() {
+                Some(text) => to.extend_from_slice(text.as_bytes()),
+                None => write!(to, "{}", to_json(payload)?)?,
+            },
+        }
+        Ok(())
+    }
+
+    /// Appends a message as a line.
+    pub(crate) fn encode_line(self, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+        let before = to.len();
+        self.encode(payload, to)?;
+        if to[before..].contains(&b'\n') {
+            let failure = refused(
+                &to[before..],
+                "has several lines: use JSON lines, which may hold them",
+            );
+            to.truncate(before);
+            return Err(failure);
+        }
+        to.push(b'\n');
+        Ok(())
+    }
+}
+
+/// What is wrong with something that came, and how it begins.
+pub(crate) fn refused(bytes: &[u8], what: &str) -> Failure {
+    Failure::new(format!("{} {what}", beginning(bytes)))
+}
+
+/// The beginning of something, for people.
+pub(crate) fn beginning(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < bytes.len() {
+        shown.push('…');
+    }
+    format!("{shown:?}")
+}
+
+/// A message as JSON, in which bytes are `{"$bytes": base64}`.
+pub(crate) fn to_json(payload: &Payload) -> Result<Cow<'_, Value>, Failure> {
+    match payload {
+        Payload::Json(value) => Ok(Cow::Borrowed(value)),
+        Payload::Bytes(bytes) => {
+            let mut object = Map::new();
+            object.insert(BYTES.to_owned(), base64::encode(bytes).into());
+            Ok(Cow::Owned(Value::Object(object)))
+        }
+        other => match other.to_json() {
+            Some(value) => Ok(Cow::Owned(value)),
+            None => Err(Failure::new(format!(
+                "a {} cannot be written as JSON: put a component before that turns it into values",
+                other.type_name()
+            ))),
+        },
+    }
+}
+
+/// The opposite of `to_json`.
+pub(crate) fn from_json(value: Value) -> Payload {
+    match bytes_in(&value) {
+        Some(bytes) => Payload::Bytes(bytes.into()),
+        None => Payload::from_json(value),
+    }
+}
+
+fn bytes_in(value: &Value) -> Option<Vec<u8>> {
+    let object = value.as_object().filter(|object| object.len() == 1)?;
+    base64::decode(object.get(BYTES)?.as_str()?)
+}

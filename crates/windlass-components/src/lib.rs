@@ -1,0 +1,117 @@
+//! Component types for graphs: files, sockets, HTTP, expressions, windows, and commands in any language.
+//!
+//! | types | |
+//! |---|---|
+//! | `windlass.lines.source`, `windlass.jsonl.source`, `windlass.csv.source`, and `.sink` of each | files |
+//! | `windlass.replay`, `windlass.clock`, `windlass.random` | what comes by itself |
+//! | `windlass.tcp.source`, `windlass.udp.source`, `windlass.http.source`, and `.sink` of each | the network |
+//! | `windlass.map`, `windlass.filter`, `windlass.window` | [expressions](expression) over messages |
+//! | `windlass.throttle`, `windlass.merge`, `windlass.log` | the rest of what stands between |
+//! | `windlass.exec` | a command that speaks JSON lines: a component in any language |
+//!
+//! Their ports and configurations are in `docs/components.md`.
+//!
+//! ```
+//! use windlass_graph::component::Registry;
+//! use windlass_graph::{LoadOptions, Prepared, RunOptions, load};
+//! use windlass_runtime::Runtime;
+//!
+//! let mut registry = Registry::built_in();
+//! windlass_components::register(&mut registry);
+//! let graph = "
+//! schema_version: 2
+//! graph: {name: dice}
+//! lanes: {main: {type: event_loop}}
+//! components:
+//!   - {id: dice, type: windlass.random, config: {kind: integer, min: 1, max: 6}, execution: {lane: main}}
+//!   - {id: sum, type: windlass.window, config: {size: 2, expr: sum(values)}, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+//!   - {id: out, type: topoexec.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+//! edges:
+//!   - {id: rolled, from: dice.out, to: sum.in, kind: immediate}
+//!   - {id: summed, from: sum.out, to: out.in, kind: immediate}
+//! ";
+//! let prepared = Prepared::new(load(graph, &LoadOptions::default())?.graph, registry)?;
+//! let result = Runtime::new()?.block_on(prepared.run(RunOptions::steps(10)));
+//! assert_eq!(result.metrics.of("runtime.channel.delivery_count", "summed"), Some(5.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod base64;
+mod clock;
+mod emit;
+mod exec;
+pub mod expression;
+mod file;
+mod filter;
+mod format;
+mod inlet;
+mod log;
+mod map;
+mod merge;
+mod net;
+mod outlet;
+mod random;
+mod records;
+mod settings;
+mod splitter;
+mod throttle;
+mod window;
+
+use windlass_graph::component::Registry;
+
+use format::Format;
+pub use net::Addresses;
+
+/// Adds all types.
+pub fn register(registry: &mut Registry) {
+    register_with(registry, &Addresses::new());
+}
+
+/// Adds all types; `addresses` hears where components listen.
+pub fn register_with(registry: &mut Registry, addresses: &Addresses) {
+    register_files(registry);
+    register_network(registry, addresses);
+    registry.register::<file::replay::Replay>("windlass.replay");
+    registry.register::<clock::Clock>("windlass.clock");
+    registry.register::<random::Random>("windlass.random");
+    registry.register::<map::Map>("windlass.map");
+    registry.register::<filter::Filter>("windlass.filter");
+    registry.register::<window::Window>("windlass.window");
+    registry.register::<throttle::Throttle>("windlass.throttle");
+    registry.register::<merge::Merge>("windlass.merge");
+    registry.register::<log::Log>("windlass.log");
+    registry.register::<exec::Exec>("windlass.exec");
+}
+
+fn register_files(registry: &mut Registry) {
+    use file::lines::{Sink, Source};
+    for (name, format) in [("lines", Format::Text), ("jsonl", Format::Json)] {
+        let (source, sink) = (Source::describe(format), Sink::describe(format));
+        registry.register_with(format!("windlass.{name}.source"), source, move || {
+            Box::new(Source::new(format))
+        });
+        registry.register_with(format!("windlass.{name}.sink"), sink, move || {
+            Box::new(Sink::new(format))
+        });
+    }
+    registry.register::<file::csv::Source>("windlass.csv.source");
+    registry.register::<file::csv::Sink>("windlass.csv.sink");
+}
+
+fn register_network(registry: &mut Registry, addresses: &Addresses) {
+    macro_rules! listening {
+        ($( $name:literal: $Type:ty; )+) => { $(
+            let known = addresses.clone();
+            registry.register_with($name, <$Type>::describe(), move || Box::new(<$Type>::new(&known)));
+        )+ };
+    }
+    listening! {
+        "windlass.tcp.source": net::tcp::Source;
+        "windlass.tcp.sink": net::tcp::Sink;
+        "windlass.udp.source": net::udp::Source;
+        "windlass.http.source": net::http::Source;
+    }
+    registry.register::<net::udp::Sink>("windlass.udp.sink");
+    registry.register::<net::http::Sink>("windlass.http.sink");
+}

@@ -1,0 +1,59 @@
+//! `windlass.map`: publishes what an expression makes of each message.
+
+use windlass_graph::Payload;
+use windlass_graph::component::{
+    Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
+};
+use windlass_graph::model::Config;
+
+use crate::emit::{emit, evaluate, taken};
+use crate::expression::Expression;
+use crate::format::from_json;
+use crate::settings::Settings;
+
+#[derive(Debug, Default)]
+pub(crate) struct Map {
+    expression: Option<Expression>,
+    output: Output<Payload>,
+}
+
+fn expression(config: &Config) -> Result<Expression, Failure> {
+    Settings(config).expression("expr", Expression::new)
+}
+
+impl Component for Map {
+    fn describe() -> Descriptor {
+        Descriptor::new()
+            .input("in")
+            .output("out")
+            .field(ConfigField::new("expr", ConfigKind::String).required())
+            .about("Publishes what an expression makes of each message.")
+    }
+
+    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+        self.expression = Some(expression(setup.config())?);
+        self.output = setup.output("out")?;
+        Ok(())
+    }
+
+    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+        let Some(expression) = &self.expression else {
+            return Ok(());
+        };
+        for message in taken(invocation) {
+            let value = evaluate(expression, invocation, &message)?;
+            let time = message.event_time();
+            emit(invocation, self.output, from_json(value), time);
+        }
+        Ok(())
+    }
+
+    fn validate_config(&self, config: &Config) -> Result<(), Failure> {
+        expression(config).map(drop)
+    }
+
+    fn reconfigure(&mut self, config: &Config) -> Result<(), Failure> {
+        self.expression = Some(expression(config)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! How sources publish: record by record, without losing one.
+
+use windlass_graph::component::{Failure, Invocation};
+
+/// What a source has for its next invocations.
+#[derive(Debug)]
+pub(crate) struct Records<T> {
+    /// How many an invocation publishes.
+    each: usize,
+    /// What an edge had no room for.
+    again: Option<T>,
+    /// What was wrong after others had been published; an invocation that fails publishes nothing.
+    fault: Option<Failure>,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Next<T> {
+    One(T),
+    /// Nothing for now.
+    Nothing,
+    /// Nothing any more.
+    End,
+}
+
+impl<T> Default for Records<T> {
+    fn default() -> Self {
+        Records::new(1)
+    }
+}
+
+impl<T> Records<T> {
+    pub(crate) fn new(each: usize) -> Records<T> {
+        Records {
+            each,
+            again: None,
+            fault: None,
+        }
+    }
+
+    /// Whether nothing is left of what was taken.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.again.is_none() && self.fault.is_none()
+    }
+
+    /// Publishes the next ones; says whether there may be more. `publish` says whether there was room.
+    pub(crate) fn run(
+        &mut self,
+        invocation: &mut Invocation<'_>,
+        mut next: impl FnMut() -> Result<Next<T>, Failure>,
+        publish: impl Fn(&mut Invocation<'_>, &T) -> bool,
+    ) -> Result<bool, Failure> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        for given in 0..self.each {
+            let next = match self.again.take() {
+                Some(again) => Ok(Next::One(again)),
+                None => next(),
+            };
+            let record = match next {
+                Ok(Next::One(record)) => record,
+                Ok(Next::Nothing) => return Ok(false),
+                Ok(Next::End) => {
+                    invocation.finish();
+                    return Ok(false);
+                }
+                Err(failure) if given == 0 => return Err(failure),
+                Err(failure) => {
+                    self.fault = Some(failure);
+                    return Ok(true);
+                }
+            };
+            if !publish(invocation, &record) {
+                self.again = Some(record);
+                return Ok(true);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,18 @@
+//! What the component types do, one module per kind.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests use the standard library directly"
+)]
+
+mod csv;
+mod docs;
+mod exec;
+mod expressions;
+mod files;
+mod http;
+mod sources;
+mod stage;
+mod tcp;
+mod transforms;
+mod udp;
