@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use windlass::graph::observe::Level;
 use windlass::graph::run::Record;
 use windlass::graph::{Limits, RunOptions};
 
@@ -62,6 +63,8 @@ pub(crate) enum GraphCommand {
     Explain(Explain),
     /// Compare the plans of two files
     DiffPlan(DiffPlan),
+    /// Run it, and print what happens while it does
+    Observe(Observe),
     /// Run a recording again, and say whether it does the same
     Replay(Replay),
     /// Run it several times, and measure the epochs
@@ -200,6 +203,65 @@ pub(crate) struct Bench {
     pub(crate) types: Types,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Observe {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) bounds: RunBounds,
+    /// How much is said
+    #[arg(long, value_enum, default_value_t = ObserveLevel::Summary, value_name = "LEVEL")]
+    pub(crate) observe_level: ObserveLevel,
+    /// How many events may wait to be printed; more are dropped, and counted
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub(crate) event_buffer_capacity: usize,
+    /// Print events whose name, component, edge or lane fits this; `*` stands for anything
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) include: Vec<String>,
+    /// Do not print events whose name, component, edge or lane fits this
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+    /// Print one event in N
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) sample: u64,
+    /// A file of assertions
+    #[arg(long, value_name = "FILE")]
+    pub(crate) assert: Option<PathBuf>,
+    /// Dropped events fail
+    #[arg(long)]
+    pub(crate) fail_on_observer_drop: bool,
+    #[command(flatten)]
+    pub(crate) types: Types,
+    /// How events are printed: each as a line, or only what came of it
+    #[arg(long, value_enum, default_value_t = ObserveFormat::Ndjson, value_name = "FORMAT")]
+    pub(crate) format: ObserveFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObserveFormat {
+    Ndjson,
+    JsonSummary,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObserveLevel {
+    Off,
+    Summary,
+    Detailed,
+    Debug,
+}
+
+impl ObserveLevel {
+    pub(crate) fn level(self) -> Level {
+        match self {
+            ObserveLevel::Off => Level::Off,
+            ObserveLevel::Summary => Level::Summary,
+            ObserveLevel::Detailed => Level::Detailed,
+            ObserveLevel::Debug => Level::Debug,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

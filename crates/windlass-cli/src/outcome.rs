@@ -20,6 +20,12 @@ pub(crate) enum Verdict {
     Fine,
     /// Something is not, and that has been printed.
     Bad,
+    /// `graph observe`: the file makes no sense.
+    Invalid,
+    /// `graph observe`: an assertion does not hold.
+    AssertionFailed,
+    /// `graph observe`: events could not be collected.
+    CollectorFailed,
 }
 
 /// Why a command could not do its work.
@@ -73,6 +79,9 @@ pub(crate) fn exit_code(outcome: Outcome, terminal: &Terminal) -> ExitCode {
     match outcome {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Bad) => ExitCode::FAILURE,
+        Ok(Verdict::Invalid) => ExitCode::from(2),
+        Ok(Verdict::AssertionFailed) => ExitCode::from(3),
+        Ok(Verdict::CollectorFailed) => ExitCode::from(4),
         // Whoever read our output has enough of it.
         Err(Error::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {

@@ -12,6 +12,7 @@ mod limits;
 pub mod lint;
 pub mod load;
 pub mod model;
+pub mod observe;
 mod payload;
 pub mod record;
 pub mod render;

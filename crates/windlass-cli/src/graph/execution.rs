@@ -1,17 +1,20 @@
 //! A run as the commands do it: it can be stopped by Ctrl-C, and it shows how far it is.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use serde_json::{Value, json};
 use windlass::graph::check::Level;
 use windlass::graph::component::Registry;
 use windlass::graph::model::Graph;
+use windlass::graph::observe::Events;
 use windlass::graph::record::{Recording, Replayed};
 use windlass::graph::run::{HealthEvent, RuntimeError};
 use windlass::graph::{Prepared, RunOptions, RunResult};
 use windlass::signal::{SignalKind, Signals, listen};
 use windlass::{CancellationToken, Runtime};
 
+use super::observe::Collector;
 use super::progress;
 use super::registry::registry;
 use super::source::{self, Opened};
@@ -78,6 +81,22 @@ impl Execution {
             text,
             runtime: Runtime::new().map_err(Error::Runtime)?,
         }))
+    }
+
+    /// Runs it while somebody collects what it says.
+    pub(crate) fn observe(
+        &self,
+        options: RunOptions,
+        terminal: &Terminal,
+        events: Events,
+        collector: Collector,
+    ) -> Result<(RunResult, io::Result<()>), Error> {
+        let collected = self
+            .runtime
+            .spawn_blocking(move || collector.collect(&events));
+        let result = self.run(options, terminal)?;
+        let collected = self.runtime.block_on(collected).map_err(Error::Run)?;
+        Ok((result, collected))
     }
 
     /// Runs it again as it was recorded.

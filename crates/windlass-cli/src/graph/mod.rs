@@ -6,6 +6,7 @@ mod execution;
 mod explain;
 mod lint;
 mod metrics;
+mod observe;
 mod plan;
 mod progress;
 mod registry;
@@ -32,6 +33,7 @@ pub(crate) fn run(command: &GraphCommand, terminal: &Terminal) -> Outcome {
         GraphCommand::Lint(args) => lint::run(args, terminal),
         GraphCommand::Explain(args) => explain::run(args, terminal),
         GraphCommand::DiffPlan(args) => diff_plan::run(args, terminal),
+        GraphCommand::Observe(args) => observe::run(args, terminal),
         GraphCommand::Replay(args) => replay::run(args, terminal),
         GraphCommand::Bench(args) => bench::run(args, terminal),
     }

@@ -78,6 +78,37 @@ fn load_bytes(input: &[u8], limits: &Limits) -> Result<Loaded, LoadErrors> {
     }
 }
 
+/// The values of a file that is no graph; what is wrong with it, and where.
+pub(crate) fn values(
+    text: &str,
+    limits: &Limits,
+) -> Result<crate::model::Config, (String, String)> {
+    if text.trim().is_empty() {
+        return Ok(crate::model::Config::new());
+    }
+    let mut walk = Walk::new(limits);
+    let (root, faults) = parse(text, limits);
+    let sources = SourceMap::new(text.to_owned(), HashMap::new());
+    let place = |span: Option<Span>| match span.map(|span| sources.line_col(span.start)) {
+        Some((line, column)) => format!("{line}:{column}"),
+        None => String::new(),
+    };
+    if let Some(fault) = faults.into_iter().next() {
+        return Err((place(Some(fault.span)), fault.message));
+    }
+    let config = match &root {
+        Some(root) => {
+            let at = walk.at(String::new(), root);
+            walk.config(&at)
+        }
+        None => crate::model::Config::new(),
+    };
+    match walk.finish().0.into_iter().next() {
+        Some(problem) => Err((place(problem.span), problem.diagnostic.message)),
+        None => Ok(config),
+    }
+}
+
 fn single(message: String, fix: &str, text: String, span: Option<Span>) -> LoadErrors {
     let diagnostic = Diagnostic::new(Code::GraphValidationError, "", message).fix(fix);
     LoadErrors {

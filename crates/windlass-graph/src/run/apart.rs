@@ -105,6 +105,7 @@ impl Machine {
             errors: Vec::new(),
             driver: None,
             memory: Default::default(),
+            observing: None,
             tape: self
                 .tape
                 .as_ref()

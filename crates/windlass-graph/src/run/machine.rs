@@ -20,6 +20,7 @@ use super::facts::Facts;
 use super::health::{Health, Place};
 use super::lane::LaneState;
 use super::loops::{Hold, LoopState};
+use super::observing::Observing;
 use super::options::RunOptions;
 use super::overlap::Overlap;
 use super::result::{ErrorCode, RuntimeError};
@@ -71,6 +72,8 @@ pub(crate) struct Machine {
     /// What the thread that drives the run was found to have, if that is its own.
     pub(crate) driver: Option<Attributes>,
     pub(crate) memory: Memory,
+    /// Who is told what happens.
+    pub(crate) observing: Option<Box<Observing>>,
     /// What it writes down about itself.
     pub(crate) tape: Option<Tape>,
     /// What a recording has decided.
@@ -184,6 +187,7 @@ impl Machine {
             errors: Vec::new(),
             driver: None,
             memory: Memory::default(),
+            observing: options.observer.clone().map(Observing::new).map(Box::new),
             tape: None,
             script: None,
             reconfigured: Vec::new(),

@@ -247,6 +247,11 @@ impl Machine {
     }
 
     fn run_metrics(&self, samples: &mut Vec<Sample>) {
+        let observer = self.observer();
+        let observed = observer
+            .map(|observer| observer.counts())
+            .unwrap_or_default();
+        let failed = observer.map_or(0, |observer| observer.failures().len());
         let publication = &self.counts.publication;
         let run = &self.counts.run;
         add!(subject(samples, "", "", ""),
@@ -277,6 +282,9 @@ impl Machine {
             "runtime.lifecycle.isolated_count": run.isolated,
             "runtime.trace.event_count": self.trace.count(),
             "runtime.trace.dropped_count": self.trace.dropped,
+            "runtime.observer.event_count": observed.events,
+            "runtime.observer.dropped_count": observed.dropped,
+            "runtime.observer.assertion_failure_count": failed,
         );
     }
 }

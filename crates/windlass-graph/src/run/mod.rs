@@ -16,6 +16,7 @@ mod lifecycle;
 mod loops;
 mod machine;
 mod metrics;
+mod observing;
 mod options;
 mod outside;
 mod overlap;

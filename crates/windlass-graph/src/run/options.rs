@@ -8,6 +8,7 @@ use serde_json::Value;
 use windlass_runtime::CancellationToken;
 
 use super::store::Store;
+use crate::observe::Observer;
 
 /// How a run is to go.
 ///
@@ -48,6 +49,8 @@ pub struct RunOptions {
     pub step_lanes: Vec<String>,
     /// Where it is recorded, to be replayed by [`Prepared::replay`](crate::Prepared::replay).
     pub record: Option<Record>,
+    /// Who is told what happens.
+    pub observer: Option<Observer>,
     /// How long all components together have at the end for what they have to end first.
     pub drain: Duration,
 }
@@ -143,6 +146,7 @@ impl Default for RunOptions {
             overlap: true,
             step_lanes: Vec::new(),
             record: None,
+            observer: None,
             drain: DRAIN,
         }
     }

@@ -28,6 +28,7 @@ use super::trace::Trace;
 use crate::compile::{CompileError, Plan, compile};
 use crate::component::{Catalog, Failure, Registry};
 use crate::model::{BoundaryRole, Graph};
+use crate::observe::Level;
 use crate::record::{Playback, Recording, Replayed, Script, Tape, TapeKind};
 
 /// A compiled graph with the types of its components. Each run makes components of its own.
@@ -197,7 +198,11 @@ impl Prepared {
         let mut overlap = Overlap::of(&self.plan, |component| self.role(component));
         overlap.is_possible &= options.overlap && recording.is_none();
         let plan = self.plan.clone();
-        let tracing = options.trace || options.record.is_some() || recording.is_some();
+        let observed = options.observer.as_ref();
+        let tracing = options.trace
+            || options.record.is_some()
+            || recording.is_some()
+            || observed.is_some_and(|observer| observer.wants(Level::Debug));
         let mut machine = Machine::new(plan, members, lanes, inbox, overlap, options, tracing);
         if let Some(recording) = recording {
             machine.trace.hashes = true;
@@ -356,6 +361,7 @@ impl Journey {
             machine.halt("record", ErrorCode::ObserverFailure, None, message);
             return StopReason::Error;
         }
+        machine.observe_start();
         let mut epochs = 0;
         let mut idle = false;
         while epochs < most {
@@ -378,9 +384,16 @@ impl Journey {
             if over {
                 return StopReason::DurationBound;
             }
-            match machine.epoch().await {
+            let ran = machine.epoch().await;
+            let stops = machine.observe_epoch();
+            match ran {
                 Err(Halt) => return StopReason::Error,
                 Ok(ran) => idle = !ran,
+            }
+            if stops {
+                let message = "an assertion does not hold".to_owned();
+                machine.halt("observe", ErrorCode::ObserverFailure, None, message);
+                return StopReason::Error;
             }
             let expects = machine.has_news() || machine.expects_news();
             if idle && options.until_idle && !machine.waits_for_time() && !expects {
@@ -412,6 +425,7 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
     machine.feed_taps();
     machine.finish(options).await;
     machine.trace_health();
+    machine.observe_end(reason);
     let mut result = report(machine, reason, snapshot);
     result.tape_end = tape_end;
     result
@@ -423,6 +437,9 @@ fn report(
     snapshot: Option<super::options::Snapshot>,
 ) -> RunResult {
     let metrics = machine.metrics();
+    if let Some(observer) = machine.observer() {
+        observer.finish(&metrics, machine.env.epoch);
+    }
     let plan = machine.plan;
     let grants = Grants {
         graph: &plan.graph,

@@ -10,6 +10,7 @@ use super::options::RunOptions;
 use crate::compile::Plan;
 use crate::component::{MessageId, PackedId};
 use crate::model::named;
+use crate::observe::Level;
 use crate::record::Digest;
 
 named! {
@@ -169,6 +170,8 @@ pub(crate) struct Tracing {
     pub(crate) on: bool,
     /// Whether somebody wants the events; otherwise only their hash counts.
     keeps: bool,
+    /// Whether somebody is told of them when an epoch ends.
+    passes_on: bool,
     /// Whether somebody wants their hash.
     pub(crate) hashes: bool,
     pub(crate) events: Vec<Recorded>,
@@ -183,6 +186,10 @@ impl Tracing {
         Tracing {
             on,
             keeps: options.trace,
+            passes_on: options
+                .observer
+                .as_ref()
+                .is_some_and(|o| o.wants(Level::Debug)),
             hashes: options.record.is_some(),
             capacity: options.trace_capacity,
             ..Tracing::default()
@@ -203,7 +210,7 @@ impl Tracing {
         if self.hashes {
             event.add_to(&mut self.digest);
         }
-        if !self.keeps {
+        if !self.keeps && !self.passes_on {
             return;
         }
         if self.events.len() < self.capacity {
@@ -211,6 +218,19 @@ impl Tracing {
         } else {
             self.dropped += 1;
         }
+    }
+
+    /// What has come after so many.
+    pub(crate) fn since(&self, place: usize) -> &[Recorded] {
+        &self.events[place.min(self.events.len())..]
+    }
+
+    /// Forgets what was passed on and nobody keeps; gives how many events are left.
+    pub(crate) fn forget_unwanted(&mut self) -> usize {
+        if !self.keeps {
+            self.events.clear();
+        }
+        self.events.len()
     }
 
     /// How many events there were, kept or not.
@@ -290,12 +310,25 @@ impl TraceName {
 
 impl Trace {
     pub(crate) fn resolve(tracing: Tracing, plan: &Plan, began: u64) -> Trace {
+        Trace {
+            events: Trace::resolve_all(&tracing.events, plan, began).collect(),
+            dropped: tracing.dropped,
+        }
+    }
+
+    /// Events with names instead of numbers.
+    pub(crate) fn resolve_all(
+        events: &[Recorded],
+        plan: &Plan,
+        began: u64,
+    ) -> impl Iterator<Item = TraceEvent> {
         let graph = &plan.graph;
         let name_of = |place: u32, name: &dyn Fn(usize) -> String| match place {
             NONE => String::new(),
             place => name(place as usize),
         };
-        let resolve = |event: Recorded| TraceEvent {
+        let message = |id: Option<PackedId>| id.map_or_else(String::new, |m| m.open().name(plan));
+        events.iter().map(move |event| TraceEvent {
             name: event.name,
             trace_id: format!("{}#1", graph.name),
             phase: event.name.phase(),
@@ -305,24 +338,16 @@ impl Trace {
             worker_id: (event.worker != NONE).then_some(event.worker),
             epoch_id: event.epoch,
             transaction_id: event.transaction,
-            correlation_id: event
-                .correlation
-                .map_or_else(String::new, |m| m.open().name(plan)),
-            causation_id: event
-                .causation
-                .map_or_else(String::new, |m| m.open().name(plan)),
+            correlation_id: message(event.correlation),
+            causation_id: message(event.causation),
             start_offset_ns: event.start.saturating_sub(began),
             duration_ns: event.duration,
             attributes: event
                 .attributes
-                .into_iter()
-                .map(|(key, value)| (key.to_owned(), value))
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), value.clone()))
                 .collect(),
-        };
-        Trace {
-            events: tracing.events.into_iter().map(resolve).collect(),
-            dropped: tracing.dropped,
-        }
+        })
     }
 
     /// Writes it as JSON, with every field of every event; one at a time, so that it takes no more memory.

@@ -8,6 +8,7 @@ mod failures;
 mod lanes;
 mod life;
 mod loops;
+mod observe;
 mod outside;
 mod overlap;
 mod pools;

@@ -1,0 +1,198 @@
+//! Watching a run while it goes on.
+//!
+//! A run that is observed says at the end of each epoch what has happened in it, as events. How much it says is for
+//! the [`Level`] to say; which of it gets out, for a [`Filter`]. Events wait in a buffer of a bounded length for whoever
+//! collects them; if nobody does, the newest are dropped and counted, and the run never waits. [`Assertions`] are
+//! looked at in the run itself, before all that: they miss nothing.
+//!
+//! ```
+//! use windlass_graph::component::{Descriptor, Registry};
+//! use windlass_graph::model::{Component, Graph, Lane, LaneKind};
+//! use windlass_graph::observe::{ObserveOptions, observe};
+//! use windlass_graph::{Prepared, RunOptions};
+//! use windlass_runtime::Runtime;
+//!
+//! # let mut graph = Graph::new("one");
+//! # graph.lanes.push(Lane::new("main", LaneKind::EventLoop));
+//! # graph.components.push(Component::new("hello", "mine.Hello", "main"));
+//! # let mut registry = Registry::new();
+//! # registry.function("mine.Hello", Descriptor::new(), |_| Ok(()));
+//! let prepared = Prepared::new(graph, registry)?;
+//! let (observer, events) = observe(ObserveOptions::default());
+//! let options = RunOptions { observer: Some(observer), ..RunOptions::steps(2) };
+//! Runtime::new()?.block_on(async {
+//!     prepared.run(options).await;
+//!     let mut names = Vec::new();
+//!     while let Some(event) = events.next().await {
+//!         names.push(event.name);
+//!     }
+//!     assert_eq!(names, ["run_started", "epoch", "epoch", "run_ended"]);
+//! });
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod assertion;
+mod buffer;
+mod event;
+mod filter;
+mod matcher;
+mod parse;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use assertion::{AssertionFailure, Assertions};
+pub use buffer::Events;
+pub use event::Observed;
+pub use filter::Filter;
+pub use parse::AssertionsError;
+
+pub(crate) use assertion::Judge;
+use buffer::Buffer;
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::model::named;
+
+named! {
+    /// How much a run says about itself.
+    #[derive(Default)]
+    pub enum Level {
+        /// Nothing.
+        Off = "off",
+        /// A line for each epoch; errors and health events.
+        #[default]
+        Summary = "summary",
+        /// And one for each component and edge that did something in it, each lane on the clock, each loop.
+        Detailed = "detailed",
+        /// And everything that a trace has.
+        Debug = "debug",
+    }
+}
+
+/// How a run is observed.
+#[derive(Debug, Clone)]
+pub struct ObserveOptions {
+    /// How much it says.
+    pub level: Level,
+    /// How many events may wait to be collected.
+    pub capacity: usize,
+    /// Which of them get out.
+    pub filter: Filter,
+    /// What has to hold.
+    pub assertions: Assertions,
+}
+
+/// How many events may wait unless one says otherwise.
+const CAPACITY: usize = 1024;
+
+impl Default for ObserveOptions {
+    fn default() -> Self {
+        ObserveOptions {
+            level: Level::default(),
+            capacity: CAPACITY,
+            filter: Filter::default(),
+            assertions: Assertions::default(),
+        }
+    }
+}
+
+/// Observes runs; to be given to [`RunOptions`](crate::RunOptions). Clones are of the same.
+#[derive(Clone)]
+pub struct Observer(Arc<Shared>);
+
+struct Shared {
+    level: Level,
+    /// What has to be said for the assertions.
+    needs: Level,
+    filter: Filter,
+    buffer: Arc<Buffer>,
+    judge: Mutex<Judge>,
+    next: AtomicU64,
+    /// Events that got through the filter, of which one in so many gets out.
+    passed: AtomicU64,
+    failed: AtomicBool,
+}
+
+/// Begins to observe: what is to be given to a run, and what comes out of it.
+pub fn observe(options: ObserveOptions) -> (Observer, Events) {
+    let buffer = Arc::new(Buffer::new(options.capacity.max(1)));
+    let observer = Observer(Arc::new(Shared {
+        level: options.level,
+        needs: options.assertions.needs(),
+        filter: options.filter,
+        buffer: buffer.clone(),
+        judge: Mutex::new(Judge::new(options.assertions)),
+        next: AtomicU64::new(0),
+        passed: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+    }));
+    (observer, Events::new(buffer))
+}
+
+impl Observer {
+    /// Whether events of this level are wanted, by whoever collects or by an assertion.
+    pub(crate) fn wants(&self, level: Level) -> bool {
+        level <= self.0.level.max(self.0.needs)
+    }
+
+    /// Takes an event.
+    pub(crate) fn take(&self, level: Level, mut event: Observed) {
+        let shared = &self.0;
+        // Relaxed: one run does this, in order.
+        event.seq = shared.next.fetch_add(1, Ordering::Relaxed) + 1;
+        if shared.needs > Level::Off && !shared.judge.lock().event(&event) {
+            shared.failed.store(true, Ordering::Relaxed);
+        }
+        if level > shared.level || !shared.filter.lets_through(&event) {
+            return;
+        }
+        let passed = shared.passed.fetch_add(1, Ordering::Relaxed);
+        if passed.is_multiple_of(shared.filter.sample.max(1)) {
+            shared.buffer.push(event);
+        }
+    }
+
+    /// Whether the run should end because an assertion has failed.
+    pub(crate) fn stops(&self) -> bool {
+        self.0.failed.load(Ordering::Relaxed) && self.0.judge.lock().stops()
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(&self, metrics: &crate::run::Metrics, epochs: u64) {
+        self.0.judge.lock().finish(metrics, epochs);
+        self.0.buffer.close();
+    }
+
+    /// How many events there were, and how many of those that should get out were dropped.
+    pub fn counts(&self) -> ObserverCounts {
+        ObserverCounts {
+            events: self.0.next.load(Ordering::Relaxed),
+            dropped: self.0.buffer.dropped(),
+        }
+    }
+
+    /// Which assertions have failed.
+    pub fn failures(&self) -> Vec<AssertionFailure> {
+        self.0.judge.lock().failures().to_vec()
+    }
+}
+
+/// What an observer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ObserverCounts {
+    /// Events that were made.
+    pub events: u64,
+    /// Events that nobody collected in time.
+    pub dropped: u64,
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer")
+            .field("level", &self.0.level)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
