@@ -220,7 +220,7 @@ impl Machine {
             false => {
                 let plan = self.plan.clone();
                 for &place in &plan.order {
-                    self.region_in_turn(place).await?;
+                    self.region_in_turn(&plan, place).await?;
                 }
             }
         }
@@ -231,8 +231,7 @@ impl Machine {
 
     /// Runs a region in its turn: everything before it is committed.
     #[inline]
-    pub(crate) async fn region_in_turn(&mut self, place: usize) -> Result<(), Halt> {
-        let plan = self.plan.clone();
+    pub(crate) async fn region_in_turn(&mut self, plan: &Plan, place: usize) -> Result<(), Halt> {
         let region = &plan.regions[place];
         if self.skips(region) {
             return Ok(());

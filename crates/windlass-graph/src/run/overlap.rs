@@ -104,7 +104,7 @@ impl Machine {
                 Some(None) => result,
                 None => {
                     ahead = turn + 1;
-                    result.and(self.region_in_turn(place).await)
+                    result.and(self.region_in_turn(&plan, place).await)
                 }
             };
             if result.is_err() {
