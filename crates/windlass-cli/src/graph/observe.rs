@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass::graph::RunResult;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &Observe, terminal: &Terminal) -> Outcome {
     };
     let (observer, events) = observe(ObserveOptions {
         level: args.observe_level.level(),
+        interval: Duration::from_millis(args.interval_ms),
         capacity: args.event_buffer_capacity,
         filter: Filter {
             include: args.include.clone(),

@@ -30,7 +30,15 @@ impl Drop for Written {
 
 fn observe(arguments: &[&str]) -> Ended {
     let hello = example("hello");
-    let mut all = vec!["graph", "observe", &hello, "--steps", "3"];
+    let mut all = vec![
+        "graph",
+        "observe",
+        &hello,
+        "--steps",
+        "3",
+        "--interval-ms",
+        "0",
+    ];
     all.extend(arguments);
     windlass(&all)
 }

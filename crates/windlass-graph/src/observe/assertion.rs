@@ -104,6 +104,12 @@ impl Assertions {
         self.list.is_empty()
     }
 
+    /// Whether one is about more than the end of a run.
+    pub(crate) fn look_at_events(&self) -> bool {
+        let mut list = self.list.iter();
+        list.any(|assertion| !matches!(assertion.kind, Kind::Metric { .. }))
+    }
+
     /// What a run has to say so that all can be told.
     pub(crate) fn needs(&self) -> Level {
         let needs = |assertion: &Assertion| match &assertion.kind {

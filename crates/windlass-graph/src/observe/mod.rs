@@ -1,11 +1,13 @@
 //! Watching a run while it goes on.
 //!
-//! A run that is observed says at the end of each epoch what has happened in it, as events. How much it says is for
-//! the [`Level`] to say; which of it gets out, for a [`Filter`]. Events wait in a buffer of a bounded length for whoever
+//! A run that is observed says what has happened in it at the end of epochs, as events: at most every
+//! [`interval`](ObserveOptions::interval), so that many short epochs cost little. Errors and health events are said at
+//! once. How much it says is for the [`Level`] to say; which of it gets out, for a [`Filter`]. Events wait in a buffer of a bounded length for whoever
 //! collects them; if nobody does, the newest are dropped and counted, and the run never waits. [`Assertions`] are
 //! looked at in the run itself, before all that: they miss nothing.
 //!
 //! ```
+//! use std::time::Duration;
 //! use windlass_graph::component::{Descriptor, Registry};
 //! use windlass_graph::model::{Component, Graph, Lane, LaneKind};
 //! use windlass_graph::observe::{ObserveOptions, observe};
@@ -18,7 +20,7 @@
 //! # let mut registry = Registry::new();
 //! # registry.function("mine.Hello", Descriptor::new(), |_| Ok(()));
 //! let prepared = Prepared::new(graph, registry)?;
-//! let (observer, events) = observe(ObserveOptions::default());
+//! let (observer, events) = observe(ObserveOptions { interval: Duration::ZERO, ..Default::default() });
 //! let options = RunOptions { observer: Some(observer), ..RunOptions::steps(2) };
 //! Runtime::new()?.block_on(async {
 //!     prepared.run(options).await;
@@ -40,6 +42,7 @@ mod parse;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use assertion::{AssertionFailure, Assertions};
 pub use buffer::Events;
@@ -60,10 +63,10 @@ named! {
     pub enum Level {
         /// Nothing.
         Off = "off",
-        /// A line for each epoch; errors and health events.
+        /// What epochs did; errors and health events.
         #[default]
         Summary = "summary",
-        /// And one for each component and edge that did something in it, each lane on the clock, each loop.
+        /// And what each component, edge, lane on the clock and loop did in them.
         Detailed = "detailed",
         /// And everything that a trace has.
         Debug = "debug",
@@ -75,6 +78,9 @@ named! {
 pub struct ObserveOptions {
     /// How much it says.
     pub level: Level,
+    /// The least time between two reports of what epochs did; zero: each epoch is reported. If assertions look at
+    /// events, each is.
+    pub interval: Duration,
     /// How many events may wait to be collected.
     pub capacity: usize,
     /// Which of them get out.
@@ -83,6 +89,8 @@ pub struct ObserveOptions {
     pub assertions: Assertions,
 }
 
+/// The least time between two reports unless one says otherwise.
+const INTERVAL: Duration = Duration::from_millis(10);
 /// How many events may wait unless one says otherwise.
 const CAPACITY: usize = 1024;
 
@@ -90,6 +98,7 @@ impl Default for ObserveOptions {
     fn default() -> Self {
         ObserveOptions {
             level: Level::default(),
+            interval: INTERVAL,
             capacity: CAPACITY,
             filter: Filter::default(),
             assertions: Assertions::default(),
@@ -105,6 +114,8 @@ struct Shared {
     level: Level,
     /// What has to be said for the assertions.
     needs: Level,
+    /// In nanoseconds.
+    interval: u64,
     filter: Filter,
     buffer: Arc<Buffer>,
     judge: Mutex<Judge>,
@@ -120,6 +131,10 @@ pub fn observe(options: ObserveOptions) -> (Observer, Events) {
     let observer = Observer(Arc::new(Shared {
         level: options.level,
         needs: options.assertions.needs(),
+        interval: match options.assertions.look_at_events() {
+            true => 0,
+            false => u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
+        },
         filter: options.filter,
         buffer: buffer.clone(),
         judge: Mutex::new(Judge::new(options.assertions)),
@@ -134,6 +149,11 @@ impl Observer {
     /// Whether events of this level are wanted, by whoever collects or by an assertion.
     pub(crate) fn wants(&self, level: Level) -> bool {
         level <= self.0.level.max(self.0.needs)
+    }
+
+    /// The least time between two reports of what epochs did.
+    pub(crate) fn interval(&self) -> u64 {
+        self.0.interval
     }
 
     /// Takes an event.

@@ -141,12 +141,6 @@ impl Health {
         }
     }
 
-    /// Whether there is more than these counts say, place by place.
-    pub(crate) fn has_more_than(&self, counts: &[u64]) -> bool {
-        let same = |(place, event): (usize, &Noticed)| counts.get(place) == Some(&event.count);
-        !self.events.iter().enumerate().all(same)
-    }
-
     /// What has come since the last call.
     pub(crate) fn take_fresh(&mut self) -> Vec<(HealthKind, Place)> {
         std::mem::take(&mut self.fresh)

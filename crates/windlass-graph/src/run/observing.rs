@@ -20,7 +20,12 @@ pub(crate) struct Observing {
     staged: u64,
     committed: u64,
     ticks: u64,
+    /// The last epoch that was reported.
+    epoch: u64,
+    /// When that was; none before the first.
+    reported: Option<u64>,
     errors: usize,
+    raised: u64,
     health: Vec<u64>,
     /// Events of the trace that it has been told.
     traced: usize,
@@ -37,7 +42,10 @@ impl Observing {
             staged: 0,
             committed: 0,
             ticks: 0,
+            epoch: 0,
+            reported: None,
             errors: 0,
+            raised: 0,
             health: Vec::new(),
             traced: 0,
         }
@@ -59,16 +67,27 @@ impl Machine {
             return false;
         };
         let at = clock::now().saturating_sub(self.began);
+        self.observe_faults(&mut observing, at);
         if observing.observer.wants(Level::Debug) {
             self.observe_trace(&mut observing);
         }
-        if observing.observer.wants(Level::Detailed) {
-            self.observe_parts(&mut observing, at);
+        let interval = observing.observer.interval();
+        let early = |reported: u64| at.saturating_sub(reported) < interval;
+        if !observing.reported.is_some_and(early) {
+            self.report_epochs(&mut observing, at);
         }
-        self.observe_whole(&mut observing, at);
         let stops = observing.observer.stops();
         self.observing = Some(observing);
         stops
+    }
+
+    /// Says what happened since the last report.
+    fn report_epochs(&self, observing: &mut Observing, at: u64) {
+        observing.reported = Some(at);
+        if observing.observer.wants(Level::Detailed) {
+            self.observe_parts(observing, at);
+        }
+        self.observe_whole(observing, at);
     }
 
     fn observe_trace(&mut self, observing: &mut Observing) {
@@ -155,8 +174,8 @@ impl Machine {
         }
     }
 
-    /// What the whole run did.
-    fn observe_whole(&self, observing: &mut Observing, at: u64) {
+    /// What went wrong is said at once.
+    fn observe_faults(&self, observing: &mut Observing, at: u64) {
         let epoch = self.env.epoch;
         for error in &self.errors[observing.errors.min(self.errors.len())..] {
             let mut seen = Observed::new("error", epoch, at)
@@ -170,23 +189,28 @@ impl Machine {
         }
         observing.errors = self.errors.len();
         // At the level of a trace they are among its events.
-        if !observing.observer.wants(Level::Debug) {
+        if self.health.raised != observing.raised && !observing.observer.wants(Level::Debug) {
+            observing.raised = self.health.raised;
             self.observe_health(observing, at);
         }
+    }
+
+    /// What the whole run did.
+    fn observe_whole(&self, observing: &mut Observing, at: u64) {
+        let epoch = self.env.epoch;
         let publication = &self.counts.publication;
         let seen = Observed::new("epoch", epoch, at)
+            .with("epochs", epoch - observing.epoch)
             .with("invocations", self.ticks - observing.ticks)
             .with("staged", publication.staged - observing.staged)
             .with("committed", publication.committed - observing.committed);
+        observing.epoch = epoch;
         observing.ticks = self.ticks;
         (observing.staged, observing.committed) = (publication.staged, publication.committed);
         observing.observer.take(Level::Summary, seen);
     }
 
     fn observe_health(&self, observing: &mut Observing, at: u64) {
-        if !self.health.has_more_than(&observing.health) {
-            return;
-        }
         for (place, event) in self.health.report(&self.plan).into_iter().enumerate() {
             let before = observing.health.get(place).copied().unwrap_or_default();
             if event.count == before {
@@ -207,15 +231,20 @@ impl Machine {
 
     /// The run is over.
     pub(crate) fn observe_end(&mut self, reason: StopReason) {
-        let Some(observing) = &self.observing else {
+        let Some(mut observing) = self.observing.take() else {
             return;
         };
         let at = clock::now().saturating_sub(self.began);
+        self.observe_faults(&mut observing, at);
+        if observing.epoch < self.env.epoch {
+            self.report_epochs(&mut observing, at);
+        }
         let event = Observed::new("run_ended", self.env.epoch, at)
             .with("stop_reason", reason.name())
             .with("epochs", self.env.epoch)
             .with("ticks", self.ticks);
         observing.observer.take(Level::Summary, event);
+        self.observing = Some(observing);
     }
 
     pub(crate) fn observer(&self) -> Option<&Observer> {

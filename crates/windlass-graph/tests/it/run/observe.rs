@@ -1,5 +1,7 @@
 //! Watching a run: what is said at which level, what gets out, and what has to hold.
 
+use std::time::Duration;
+
 use windlass_graph::observe::{
     AssertionFailure, Assertions, Filter, Level, ObserveOptions, Observed, observe,
 };
@@ -43,6 +45,7 @@ fn observed(
 fn at(level: Level) -> ObserveOptions {
     ObserveOptions {
         level,
+        interval: Duration::ZERO,
         ..ObserveOptions::default()
     }
 }
@@ -121,6 +124,44 @@ fn each_level_says_what_the_one_before_says_and_more() {
 }
 
 #[test]
+fn short_epochs_are_reported_together_and_nothing_of_them_is_missing() {
+    let rare = ObserveOptions {
+        interval: Duration::from_secs(3600),
+        ..at(Level::Detailed)
+    };
+    let (_, seen, _) = observed(TEXT, rare, 3);
+    let epochs: Vec<&Observed> = seen.iter().filter(|e| e.name == "epoch").collect();
+    // The first, and the rest at the end; what goes wrong is said at once.
+    assert_eq!(epochs.len(), 2);
+    assert_eq!(epochs[1].attributes["epochs"], 2);
+    let errors: Vec<u64> = seen
+        .iter()
+        .filter(|e| e.name == "error")
+        .map(|e| e.epoch)
+        .collect();
+    assert_eq!(errors, [1, 2]);
+    let sum = |events: &[Observed], name: &str, attribute: &str| -> u64 {
+        let events = events.iter().filter(|event| event.name == name);
+        let values = events.filter_map(|event| event.attributes.get(attribute)?.as_u64());
+        values.sum::<u64>()
+    };
+    let (_, all, _) = observed(TEXT, at(Level::Detailed), 3);
+    for (name, attribute) in [
+        ("epoch", "invocations"),
+        ("epoch", "staged"),
+        ("component", "invocations"),
+        ("channel", "published"),
+        ("channel", "delivered"),
+    ] {
+        assert_eq!(
+            sum(&seen, name, attribute),
+            sum(&all, name, attribute),
+            "{name} {attribute}"
+        );
+    }
+}
+
+#[test]
 fn filters_and_samples_say_what_gets_out() {
     let filter = |include: &[&str], exclude: &[&str], sample| {
         let own = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
@@ -136,7 +177,7 @@ fn filters_and_samples_say_what_gets_out() {
     let (_, seen, _) = observed(TEXT, filter(&["mid"], &[], 1), 3);
     assert_eq!(
         names(&seen),
-        ["component mid", "health_event mide", "component mid"]
+        ["health_event mide", "component mid", "component mid"]
     );
     let (_, seen, _) = observed(TEXT, filter(&["component", "run_*"], &["in", "bad"], 0), 3);
     let expected = ["run_started", "component mid", "component mid", "run_ended"];
