@@ -21,6 +21,8 @@ pub(crate) struct EpochEntry {
     pub(crate) doors: Vec<(String, Seen)>,
     /// New configurations, a list for each transaction.
     pub(crate) transactions: Vec<Vec<(String, Config)>>,
+    /// Loops that came back, if time is real.
+    pub(crate) joined: Vec<String>,
 }
 
 /// What was seen at a door.

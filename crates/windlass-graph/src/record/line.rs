@@ -53,6 +53,9 @@ impl EpochEntry {
             let transaction = |changes: &Vec<_>| json!(changes);
             line["config"] = self.transactions.iter().map(transaction).collect();
         }
+        if !self.joined.is_empty() {
+            line["joined"] = json!(self.joined);
+        }
         line
     }
 
@@ -78,6 +81,10 @@ impl EpochEntry {
             transactions: list("config")?
                 .iter()
                 .map(transaction)
+                .collect::<Option<_>>()?,
+            joined: list("joined")?
+                .iter()
+                .map(|id| id.as_str().map(str::to_owned))
                 .collect::<Option<_>>()?,
         })
     }
@@ -259,6 +266,7 @@ mod tests {
                     "b".to_owned(),
                     [("x".to_owned(), json!(1.5))].into_iter().collect(),
                 )]],
+                joined: vec!["l".to_owned()],
             }),
             Entry::Call(CallEntry {
                 component: "c".to_owned(),

@@ -1,11 +1,15 @@
 //! Loops that run beside the epochs (`async_task`): each in a machine of its own.
 //!
 //! The members go there, with their triggers, the channels between them, and what has come for them. The run
-//! goes on without them. They come back before anything else happens in the next epoch, and what they published to
-//! the outside is committed after what was deferred: in simulated time a loop takes no time, so its first epoch
-//! after it ends is always the next one.
+//! goes on without them. They come back before anything else happens in an epoch, and what they published to the
+//! outside is committed after what was deferred. In simulated time a loop takes no time, so that is the next epoch; in
+//! real time it is the first after it has ended, and what comes for it meanwhile waits. New configurations wait for it,
+//! too: they may be about its members.
+
+use std::sync::Arc;
 
 use windlass_core::task::JoinHandle;
+use windlass_runtime::sync::Notify;
 
 use super::channel::Channel;
 use super::health::Health;
@@ -27,13 +31,25 @@ struct Back {
     result: Result<(), Halt>,
 }
 
+/// Wakes the run when the task has ended.
+struct Rings(Arc<Notify>);
+
+impl Drop for Rings {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 impl Machine {
     /// Sends a loop off with what has come for it.
     pub(crate) fn launch(&mut self, region: usize, composite: usize) {
         let mut machine = Box::new(self.split_off(region));
         let lane = self.plan.nodes[self.plan.regions[region].components[0]].lane;
+        let bell = self.inbox.bell.clone();
         let future = async move {
             let result = machine.iterate(region, composite).await;
+            // The run may wait for nothing else.
+            let _rings = Rings(bell);
             Back { machine, result }
         };
         let under_way = match self.lanes[lane].pools.first() {
@@ -112,6 +128,8 @@ impl Machine {
                 .map(|_| Tape::new(TapeKind::Keep(Vec::new()))),
             script: self.script.clone(),
             reconfigured: Vec::new(),
+            joins: None,
+            joined: Vec::new(),
             began: self.began,
             on_clock: self.on_clock,
             has_turns: self.has_turns,
@@ -124,22 +142,41 @@ impl Machine {
         }
     }
 
-    /// Takes back the loops that were sent off; gives what each published to the outside.
+    /// Takes back the loops that were sent off and are to come back now; gives what each published to the outside.
     pub(crate) async fn join_apart(&mut self) -> Result<Vec<Vec<Staged>>, Halt> {
         if !self.is_apart() {
             return Ok(Vec::new());
         }
         let mut held = Vec::new();
-        self.take_back(&mut held).await?;
+        let all = !self.on_clock || self.inbox.is_asked();
+        let (back, away) = std::mem::take(&mut self.apart)
+            .into_iter()
+            .partition(|apart| all || self.comes_back(apart));
+        self.apart = away;
+        self.take_back(back, &mut held).await?;
         // What went between their members has not been seen yet.
         self.feed_taps();
         Ok(held)
     }
 
+    /// Whether a loop has ended; in a replay, whether it came back in this epoch.
+    fn comes_back(&self, apart: &Apart) -> bool {
+        match &self.joins {
+            Some(joins) => joins.contains(&self.plan.regions[apart.region].id),
+            None => apart.under_way.is_finished(),
+        }
+    }
+
+    /// Whether a loop has ended that is still to be taken back.
+    pub(crate) fn has_finished_apart(&self) -> bool {
+        self.apart.iter().any(|apart| apart.under_way.is_finished())
+    }
+
     /// Takes back the loops that were sent off when no epoch follows: what they published is not seen.
     pub(crate) async fn abandon_apart(&mut self) -> Result<(), Halt> {
         let mut held = Vec::new();
-        let result = self.take_back(&mut held).await;
+        let all = std::mem::take(&mut self.apart);
+        let result = self.take_back(all, &mut held).await;
         for item in held.iter().flatten() {
             self.counts.publication.composite_discarded += 1;
             self.counts.asynchronous[item.edge as usize].cancelled += 1;
@@ -147,9 +184,13 @@ impl Machine {
         result
     }
 
-    async fn take_back(&mut self, held: &mut Vec<Vec<Staged>>) -> Result<(), Halt> {
+    async fn take_back(
+        &mut self,
+        back: Vec<Apart>,
+        held: &mut Vec<Vec<Staged>>,
+    ) -> Result<(), Halt> {
         let mut result = Ok(());
-        for apart in std::mem::take(&mut self.apart) {
+        for apart in back {
             let region = apart.region;
             let back = match apart.under_way.await {
                 Ok(back) => back,
@@ -160,6 +201,9 @@ impl Machine {
                     continue;
                 }
             };
+            if self.tape.is_some() && self.on_clock {
+                self.joined.push(self.plan.regions[region].id.clone());
+            }
             held.extend(self.merge(region, *back.machine));
             result = result.and(back.result);
         }

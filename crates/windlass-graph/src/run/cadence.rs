@@ -126,13 +126,17 @@ impl Machine {
         if open && (asked || self.has_news() || !self.deferred.is_empty()) {
             return AT_ONCE;
         }
+        if self.on_clock && self.has_finished_apart() {
+            return AT_ONCE;
+        }
         let instant = self.on_clock.then(|| self.next_instant()).flatten();
         if instant.is_some() {
             return instant;
         }
         // Simulated time passes in epochs.
         let passes = !self.on_clock && self.follows_time();
-        match idle && !passes && (self.expects_news() || self.waits_for_steps()) {
+        let expects = self.expects_news() || self.waits_for_steps() || self.is_apart();
+        match idle && !passes && expects {
             true => None,
             false => AT_ONCE,
         }

@@ -78,6 +78,10 @@ pub(crate) struct Machine {
     pub(crate) tape: Option<Tape>,
     /// What a recording has decided.
     pub(crate) script: Option<Arc<Script>>,
+    /// In a replay in real time: the loops that come back in this epoch.
+    pub(crate) joins: Option<Vec<String>>,
+    /// The loops that came back in this epoch, for the tape.
+    pub(crate) joined: Vec<String>,
     /// New configurations of this epoch, for the tape.
     pub(crate) reconfigured: Vec<Vec<(String, Config)>>,
     pub(crate) began: u64,
@@ -191,6 +195,8 @@ impl Machine {
             tape: None,
             script: None,
             reconfigured: Vec::new(),
+            joins: None,
+            joined: Vec::new(),
             began: clock::now(),
             on_clock: false,
             has_turns: false,

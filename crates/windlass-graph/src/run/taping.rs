@@ -85,6 +85,7 @@ impl Machine {
             },
             doors: self.doors.iter().map(door).collect(),
             transactions: std::mem::take(&mut self.reconfigured),
+            joined: std::mem::take(&mut self.joined),
         };
         self.write_down(Entry::Epoch(entry));
     }
@@ -105,6 +106,9 @@ impl Machine {
                 let member = &mut self.members[component];
                 (member.woken, member.held) = (seen.woken, seen.held);
             }
+        }
+        if self.on_clock {
+            self.joins = Some(epoch.joined);
         }
         for changes in epoch.transactions {
             self.inbox.add_transaction(changes);

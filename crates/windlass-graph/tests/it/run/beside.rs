@@ -195,3 +195,51 @@ composite_loops:
     let accounted = count("delivery_count") + count("lost_count") + count("waiting");
     assert_eq!(count("publish_count"), accounted);
 }
+
+/// A loop that takes a second, beside a lane of 100 Hz.
+const SLOW: &str = "
+lanes: {main: {type: event_loop}, clock: {type: fixed_rate, period_ms: 10, wall_clock_enabled: true}, pool: {type: thread_pool}}
+components:
+  - {id: s, type: test.Source, config: {epochs: [[1]], repeat: 1}, execution: {lane: clock}}
+  - {id: m, type: test.Slow, trigger_policy: {type: any_input, inputs: [in, back]}, execution: {lane: pool}}
+  - {id: o, type: test.Sink, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+edges:
+  - {id: in, from: s.out, to: m.in, kind: immediate}
+  - {id: back, from: m.none, to: m.back, kind: immediate}
+  - {id: out, from: m.out, to: o.in, kind: immediate}
+composite_loops:
+  - {id: loop, components: [m], loop_policy: {type: async_task}}
+";
+
+pub(crate) fn slow_stage(takes: std::time::Duration) -> Stage {
+    let mut stage = Stage::new(SLOW);
+    let open = windlass_graph::component::Descriptor::new().open_ports();
+    stage
+        .registry
+        .function("test.Slow", open, move |invocation| {
+            if windlass_core::sync::with_world(|world| world.is_none()) {
+                std::thread::sleep(takes);
+            }
+            let epoch = invocation.epoch() as i64;
+            invocation.publish_to("out", epoch);
+            Ok(())
+        });
+    stage
+}
+
+#[test]
+fn a_loop_that_takes_long_in_real_time_keeps_nobody_waiting_in_real_time() {
+    let stage = slow_stage(std::time::Duration::from_millis(150));
+    let result = stage.run_really(RunOptions {
+        duration: Some(std::time::Duration::from_millis(500)),
+        ..RunOptions::default()
+    });
+    assert!(result.is_ok(), "{:?}", result.errors);
+    let ticks = count(&result, "component.execution_count", "s");
+    let loops = count(&result, "component.execution_count", "m");
+    // 50 ticks, and one run of the loop after another.
+    assert!(ticks >= 25, "{ticks} ticks");
+    assert!((1..=4).contains(&loops), "{loops} runs of the loop");
+    let seen = stage.log.take().len() as u64;
+    assert!(seen >= 1 && seen <= loops, "{seen} of {loops}");
+}

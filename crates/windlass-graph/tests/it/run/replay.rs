@@ -346,6 +346,27 @@ fn loops_beside_the_epochs_are_compared_too() {
 }
 
 #[test]
+fn a_loop_that_took_long_comes_back_in_the_same_epoch() {
+    let stage = super::beside::slow_stage(Duration::from_millis(35));
+    let folder = Folder::new();
+    let options = RunOptions {
+        duration: Some(Duration::from_millis(200)),
+        ..RunOptions::default()
+    };
+    let run = stage.run_really(recorded(&folder, options));
+    assert!(run.is_ok(), "{:?}", run.errors);
+    let seen = stage.log.take();
+    assert!(
+        folder
+            .lines()
+            .iter()
+            .any(|line| line.contains(r#""joined":["loop"]"#))
+    );
+    same(&replay(&stage.prepared(), &folder), &run);
+    assert_eq!(stage.log.take(), seen);
+}
+
+#[test]
 fn who_was_asked_to_cancel_is_asked_again_at_the_same_place() {
     let mut stage = Stage::new(
         "
