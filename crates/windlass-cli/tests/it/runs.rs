@@ -216,3 +216,50 @@ fn a_run_that_was_recorded_is_replayed_and_a_change_is_shown() {
     let ended = windlass(&["graph", "replay", dir]).refused();
     assert!(ended.err.contains("cannot read"), "{}", ended.err);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_ctrl_c_does_not_wait() {
+    use std::process::{Command, Stdio};
+
+    let name = format!("windlass-cli-stubborn-{}.yaml", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    // It does not care about being asked to stop, and the graph would give it a minute.
+    let graph = r#"schema_version: 2
+graph: {name: stubborn, kind: internal_test}
+lanes: {main: {type: event_loop}}
+components:
+  - id: command
+    type: windlass.exec
+    execution: {lane: main}
+    config: {command: [sh, -c, "trap '' TERM INT; sleep 8"], ports: {outputs: [out]}, stop_ms: 60000}
+edges: []
+"#;
+    std::fs::write(&path, graph).expect("a file");
+    let file = path.to_str().expect("a readable path");
+    let mut child = command(&["graph", "run", file, "--until-idle"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    wait_until_it_listens(child.id());
+    let began = windlass::time::Instant::now();
+    // Until it ends: two that come together are one.
+    while child.try_wait().expect("a child").is_none() {
+        assert!(began.elapsed().as_secs() < 30, "it does not end");
+        let sent = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .stderr(Stdio::null())
+            .status();
+        sent.expect("kill runs");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let ended = Ended::from(child.wait_with_output().expect("it ends"));
+    std::fs::remove_file(&path).expect("it is there");
+    assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
+    assert!(
+        !ended.out.contains("stop_reason"),
+        "it did not wait for the result: {}",
+        ended.out
+    );
+}
