@@ -44,6 +44,8 @@ pub enum Workload {
     GraphWave,
     GraphTree,
     GraphMessage,
+    GraphParallel,
+    LaneJitter,
     TcpEcho,
     HttpHello,
     FetchAdd,
@@ -80,7 +82,7 @@ pub struct Facts {
 const LIMITS: &str = "limits";
 
 impl Workload {
-    pub const ALL: [Workload; 47] = [
+    pub const ALL: [Workload; 49] = [
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -120,6 +122,8 @@ impl Workload {
         Workload::GraphWave,
         Workload::GraphTree,
         Workload::GraphMessage,
+        Workload::GraphParallel,
+        Workload::LaneJitter,
         Workload::TcpEcho,
         Workload::HttpHello,
         Workload::FetchAdd,
@@ -394,6 +398,21 @@ impl Workload {
                 "ns/message",
                 count(5_000),
                 "epochs of a graph of 100 components in a row: per delivered message",
+            ),
+            GraphParallel => Facts {
+                better: Better::Higher,
+                ..facts(
+                    "graph_parallel",
+                    "times faster",
+                    count(10),
+                    "epochs of 8 chains of 4 components of 1 ms each on 2 threads: with overlap to without",
+                )
+            },
+            LaneJitter => facts(
+                "lane_jitter",
+                "us late",
+                count(1_200),
+                "a lane of 1 kHz with rt_policy fifo beside three hogs: how late its ticks begin (size in ms)",
             ),
             TcpEcho => facts(
                 "tcp_echo",

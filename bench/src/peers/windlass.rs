@@ -14,7 +14,7 @@ use super::channels::wait_then_send;
 use super::{
     ACTORS, ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, GRAPHS, Job, Locks, MPSC, Mpsc,
     NetPeer, OURS, Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_actors,
-    run_stackful, run_whole, sockets, windlass_graph, windlass_process,
+    run_stackful, run_whole, sockets, windlass_graph, windlass_lane, windlass_process,
 };
 use crate::sample::Sample;
 use crate::workload::Workload;
@@ -36,6 +36,8 @@ pub const PEER: Peer = Peer {
             Workload::StealAwake,
             Workload::ProcessYield,
             Workload::GraphMessage,
+            Workload::GraphParallel,
+            Workload::LaneJitter,
         ],
     ],
     run,
@@ -72,6 +74,14 @@ fn run(job: Job) -> Sample {
         Workload::GraphMessage => {
             Windlass::start(job.workers);
             windlass_graph::messages(job.size)
+        }
+        Workload::GraphParallel => {
+            Windlass::start(job.workers);
+            windlass_graph::parallel(job.size)
+        }
+        Workload::LaneJitter => {
+            Windlass::start(job.workers);
+            windlass_lane::jitter(Duration::from_millis(job.size))
         }
         workload if GRAPHS.contains(&workload) => {
             Windlass::start(job.workers);

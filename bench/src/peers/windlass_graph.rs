@@ -1,13 +1,18 @@
 //! Windlass's graphs: compiled plans run by the workers, and the whole epoch machinery in one task.
 
+use std::iter;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 use windlass::graph::compile::{Plan, compile};
-use windlass::graph::component::Registry;
+use windlass::graph::component::{Descriptor, Registry};
 use windlass::graph::model::{Component, Edge, EdgeKind, Graph, Lane, LaneKind, TriggerKind};
 use windlass::graph::{Prepared, RunOptions};
 
 use super::AsyncPeer;
 use super::windlass::Windlass;
 use crate::sample::{Sample, time};
+use crate::stats;
 use crate::workload::Workload;
 use crate::workloads::graphs;
 
@@ -46,35 +51,116 @@ const COMPONENTS: usize = 100;
 pub fn messages(epochs: u64) -> Sample {
     let mut graph = Graph::new("row");
     graph.lanes.push(Lane::new("main", LaneKind::EventLoop));
-    graph
-        .components
-        .push(Component::new("c0", "topoexec.boundary.FrameInput", "main"));
-    for number in 1..COMPONENTS {
-        let mut component =
-            Component::new(format!("c{number}"), "topoexec.transforms.Identity", "main");
-        component.trigger.kind = TriggerKind::AnyInput;
-        component.trigger.inputs.push("in".to_owned());
-        let (from, to) = (format!("c{}.out", number - 1), format!("c{number}.in"));
-        graph.edges.push(Edge::new(
-            format!("e{number}"),
-            &from,
-            &to,
-            EdgeKind::Immediate,
-        ));
-        graph.components.push(component);
-    }
+    let types = iter::once("topoexec.boundary.FrameInput").chain(iter::repeat_n(
+        "topoexec.transforms.Identity",
+        COMPONENTS - 1,
+    ));
+    add_row(&mut graph, "c", "main", types);
     let prepared = Prepared::new(graph, Registry::built_in()).expect("it compiles");
     let messages = epochs * (COMPONENTS as u64 - 1);
     Sample::per_operation(messages, || {
-        let prepared = prepared.clone();
-        time(|| {
-            let options = RunOptions {
-                order_capacity: 0,
-                ..RunOptions::steps(epochs)
-            };
-            let result = Windlass::run_on_worker(async move { prepared.run(options).await });
-            let delivered = result.metrics.sum("runtime.channel.delivery_count");
-            assert_eq!(delivered as u64, messages);
-        })
+        let options = RunOptions {
+            order_capacity: 0,
+            ..RunOptions::steps(epochs)
+        };
+        timed(&prepared, options, messages)
     })
+}
+
+/// Adds components in a row: the first one begins, each other runs for what the one before it publishes.
+fn add_row<'a>(
+    graph: &mut Graph,
+    name: &str,
+    lane: &str,
+    types: impl IntoIterator<Item = &'a str>,
+) {
+    for (number, type_name) in types.into_iter().enumerate() {
+        let id = format!("{name}{number}");
+        let mut component = Component::new(&*id, type_name, lane);
+        if let Some(before) = number.checked_sub(1) {
+            component.trigger.kind = TriggerKind::AnyInput;
+            component.trigger.inputs.push("in".to_owned());
+            let (from, to) = (format!("{name}{before}.out"), format!("{id}.in"));
+            let edge = format!("{from}-{to}");
+            graph
+                .edges
+                .push(Edge::new(edge, &from, &to, EdgeKind::Immediate));
+        }
+        graph.components.push(component);
+    }
+}
+
+/// How long a run takes that delivers so many messages.
+fn timed(prepared: &Prepared, options: RunOptions, messages: u64) -> Duration {
+    let prepared = prepared.clone();
+    time(|| {
+        let result = Windlass::run_on_worker(async move { prepared.run(options).await });
+        assert!(result.is_ok(), "{:?}", result.errors);
+        let delivered = result.metrics.sum("runtime.channel.delivery_count");
+        assert_eq!(delivered as u64, messages);
+    })
+}
+
+/// Chains that have nothing to do with each other, and the components of each that work.
+const CHAINS: usize = 8;
+const LINKS: usize = 4;
+/// The threads of the lane.
+const THREADS: usize = 2;
+/// What each of these components works.
+const WORK: Duration = Duration::from_millis(1);
+/// Runs of each kind that are timed; they take turns.
+const PAIRS: usize = 3;
+
+/// Regions that overlap: how many times faster an epoch is than the same on the same threads, one region after another.
+pub fn parallel(epochs: u64) -> Sample {
+    let mut graph = Graph::new("chains");
+    let mut lane = Lane::new("pool", LaneKind::ThreadPool);
+    lane.max_threads = THREADS;
+    graph.lanes.push(lane);
+    let types = iter::once("topoexec.boundary.Input")
+        .chain(iter::repeat_n("bench.Work", LINKS))
+        .chain(iter::once("topoexec.boundary.Output"));
+    for chain in 0..CHAINS {
+        add_row(&mut graph, &format!("chain{chain}."), "pool", types.clone());
+    }
+    let mut registry = Registry::built_in();
+    registry.function("bench.Work", Descriptor::new().open_ports(), |invocation| {
+        work();
+        invocation.publish_to("out", invocation.epoch() as i64);
+        Ok(())
+    });
+    let prepared = Prepared::new(graph, registry).expect("it compiles");
+    let messages = epochs * (CHAINS * (LINKS + 1)) as u64;
+    let per_second = |overlap: bool| {
+        let options = RunOptions {
+            overlap,
+            ..RunOptions::steps(epochs)
+        };
+        epochs as f64 / timed(&prepared, options, messages).as_secs_f64()
+    };
+    per_second(true);
+    let (mut overlapped, mut one_by_one): (Vec<f64>, Vec<f64>) = (0..PAIRS)
+        .map(|_| (per_second(true), per_second(false)))
+        .unzip();
+    stats::sort(&mut overlapped);
+    stats::sort(&mut one_by_one);
+    let (overlapped, one_by_one) = (stats::median(&overlapped), stats::median(&one_by_one));
+    let perfect = THREADS as f64 / ((CHAINS * LINKS) as f64 * WORK.as_secs_f64());
+    Sample::of(overlapped / one_by_one)
+        .with("epochs/s", overlapped)
+        .with("one by one", one_by_one)
+        .with("of perfect", overlapped / perfect)
+}
+
+/// Spins until this thread has had its share of a CPU. By the clock on the wall two threads would be done at once on
+/// one CPU, too.
+fn work() {
+    let used = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    };
+    let end = used() + WORK;
+    while used() < end {
+        std::hint::spin_loop();
+    }
 }

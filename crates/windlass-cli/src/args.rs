@@ -33,6 +33,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SchemaCommand,
     },
+    /// Make a folder to begin with
+    New {
+        #[command(subcommand)]
+        command: NewCommand,
+    },
     /// Tell what this machine grants to lanes, and how to get the rest
     Doctor(Doctor),
     /// Print the completions of a shell
@@ -77,6 +82,22 @@ pub(crate) enum SchemaCommand {
     Dump,
     /// Check the form of files, and nothing beyond it
     Check(SchemaCheck),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NewCommand {
+    /// Make a folder with a graph that runs at once
+    Graph(NewGraph),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewGraph {
+    /// The name of the graph and of its folder
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Where the folder is made; made itself if it is not there [default: here]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

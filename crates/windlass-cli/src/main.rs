@@ -5,6 +5,7 @@ mod args;
 mod completions;
 mod doctor;
 mod graph;
+mod new;
 mod outcome;
 mod schema;
 mod terminal;
@@ -28,6 +29,7 @@ fn run(cli: &Cli, terminal: &Terminal) -> Outcome {
     match &cli.command {
         Command::Graph { command } => graph::run(command, terminal),
         Command::Schema { command } => schema::run(command, terminal),
+        Command::New { command } => new::run(command, terminal),
         Command::Doctor(args) => doctor::run(args, terminal),
         Command::Completions { shell } => completions::run(*shell, terminal),
     }

@@ -8,6 +8,7 @@ use windlass::graph::compile::CompileError;
 use windlass::graph::record::RecordingError;
 use windlass::{BuildError, JoinError};
 
+use crate::new::NewError;
 use crate::terminal::Terminal;
 
 /// How a command ends.
@@ -61,6 +62,8 @@ pub(crate) enum Error {
     Recording(RecordingError),
     /// A recording has no graph file, and none was given.
     NoGraph(String),
+    /// A folder is not made.
+    New(NewError),
     /// Nothing was measured.
     NoSamples,
 }
@@ -134,6 +137,7 @@ impl fmt::Display for Error {
                 f,
                 "{folder} has no graph.yaml: it was not recorded from a file\nhelp: give one with --graph"
             ),
+            Error::New(error) => error.fmt(f),
             Error::NoSamples => write!(f, "no epoch was measured: the run was stopped too early"),
         }
     }
@@ -157,6 +161,7 @@ impl std::error::Error for Error {
             Error::Compile(error) => Some(error),
             Error::Run(error) => Some(error),
             Error::Recording(error) => Some(error),
+            Error::New(error) => Some(error),
             Error::StdinTwice | Error::NoGraph(_) | Error::NoSamples => None,
         }
     }

@@ -4,6 +4,7 @@ mod commands;
 mod endings;
 mod goldens;
 mod limits;
+mod new;
 mod observe;
 mod privileges;
 mod published;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Ended, command, example, example_text, windlass, windlass_with};
+use crate::support::{Ended, command, example, example_text, root, windlass, windlass_with};
 
 /// An example with a type that lives elsewhere.
 fn foreign() -> String {
@@ -262,4 +262,37 @@ edges: []
         "it did not wait for the result: {}",
         ended.out
     );
+}
+
+#[test]
+fn a_failure_that_was_recorded_elsewhere_is_replayed_and_its_fix_is_shown() {
+    let folder = "examples/graphs/replayed_failure";
+    let recording = format!("{folder}/recording");
+    let read = |file: &str| std::fs::read_to_string(root().join(folder).join(file));
+    let (graph, recorded) = (read("graph.yaml"), read("recording/graph.yaml"));
+    assert_eq!(
+        graph.expect("a file"),
+        recorded.expect("a file"),
+        "the head of graph.yaml says how it was recorded"
+    );
+    let same = windlass(&["graph", "replay", &recording]).fine();
+    assert_eq!(same.line("same"), "true");
+    assert_eq!(same.line("stop_reason"), "error");
+    assert!(same.line("error").contains(" rate: "), "{}", same.out);
+    assert!(same.out.contains("division by zero"), "{}", same.out);
+    let document = windlass(&["graph", "replay", &recording, "--format", "json"]);
+    let document = document.fine().json();
+    assert_eq!(document["errors"][0]["component_id"], "rate");
+    assert_eq!(document["errors"][0]["fatal"], true);
+
+    let fixed = format!("{folder}/fixed.yaml");
+    let other = windlass(&["graph", "replay", &recording, "--graph", &fixed, "--diff"]).refused();
+    assert_eq!(other.line("same"), "false");
+    let first = "first difference: epoch 4, component rate, call 11:\n  recorded: {";
+    assert!(other.out.contains(first), "{}", other.out);
+    assert!(other.out.contains("\"per_hour\":null"), "{}", other.out);
+    assert!(!other.out.contains("error: "), "{}", other.out);
+    let short = windlass(&["graph", "replay", &recording, "--graph", &fixed]).refused();
+    let first = "first difference: epoch 4, component rate; --diff shows it";
+    assert!(short.out.contains(first), "{}", short.out);
 }

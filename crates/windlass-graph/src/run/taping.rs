@@ -120,6 +120,8 @@ impl Machine {
     pub(crate) fn recorded_reason(&mut self) -> StopReason {
         let playback = self.tape.as_mut().and_then(Tape::playback);
         let reason = playback.and_then(|playback| playback.reason);
+        // One that ended with an error then, and without one now, was just over.
+        let reason = reason.filter(|reason| *reason != StopReason::Error);
         reason.unwrap_or(StopReason::TickBound)
     }
 
