@@ -133,10 +133,10 @@ impl Machine {
         if instant.is_some() {
             return instant;
         }
+        let expects = || self.expects_news() || self.waits_for_steps() || self.is_apart();
         // Simulated time passes in epochs.
-        let passes = !self.on_clock && self.follows_time();
-        let expects = self.expects_news() || self.waits_for_steps() || self.is_apart();
-        match idle && !passes && expects {
+        let passes = || !self.on_clock && self.follows_time();
+        match idle && expects() && !passes() {
             true => None,
             false => AT_ONCE,
         }

@@ -18,7 +18,12 @@ pub(crate) struct Facts {
     /// The edges whose values become visible an epoch later by their mode.
     pub(crate) previous_tick: Vec<usize>,
     pub(crate) overlap: Overlap,
+    /// By region: its only component, if that runs in the run's own task; or `NOT_HERE`.
+    pub(crate) here: Vec<u32>,
 }
+
+/// A loop, or a component that runs on threads of its lane.
+pub(crate) const NOT_HERE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct ComponentFacts {
@@ -95,8 +100,16 @@ impl Facts {
         let previous_tick = |(e, edge): (usize, &crate::model::Edge)| {
             (edge.policy.mode == Mode::PreviousTick).then_some(e)
         };
+        let here = |region: &crate::compile::Region| match region.components.as_slice() {
+            &[component] if region.composite_loop.is_none() => match pool_of(plan, component) {
+                None => component as u32,
+                Some(_) => NOT_HERE,
+            },
+            _ => NOT_HERE,
+        };
         Facts {
             overlap,
+            here: plan.regions.iter().map(here).collect(),
             components: graph.components.iter().enumerate().map(component).collect(),
             edges: graph.edges.iter().enumerate().map(edge).collect(),
             previous_tick: graph

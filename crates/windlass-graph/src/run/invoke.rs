@@ -91,6 +91,18 @@ impl Machine {
         if self.hold.is_none() && self.facts.components[component].plain.is_some() {
             return self.step_plainly(component, now, outside);
         }
+        self.step_by_trigger(component, now, outside, iteration)
+    }
+
+    /// Runs a component for whatever its trigger makes of what has come.
+    #[inline(never)]
+    fn step_by_trigger(
+        &mut self,
+        component: usize,
+        now: u64,
+        outside: From,
+        iteration: u64,
+    ) -> Result<u64, Halt> {
         let mut ready = self.ready.take().unwrap_or_default();
         self.triggers[component].check(
             &mut self.channels,
@@ -135,7 +147,6 @@ impl Machine {
                 let Some(message) = self.channels[edge].take(now, &mut self.health) else {
                     break;
                 };
-                inputs.clear();
                 inputs.push(message);
                 ready += 1;
                 if result.is_ok() && self.members[component].may_finish() {
@@ -144,16 +155,15 @@ impl Machine {
                 } else {
                     self.transaction += 1;
                 }
+                inputs.clear();
             }
         }
-        inputs.clear();
         if invocations == 0 && outside == (From::Door { woken: true }) {
             invocations += 1;
             ready += 1;
             result = self.invoke(component, &mut inputs, 0);
         }
         self.counts.plain_ready[component] += ready;
-        inputs.clear();
         self.inputs = inputs;
         result.map(|()| invocations)
     }
@@ -210,9 +220,9 @@ impl Machine {
                 0 => 0,
                 limit => start.saturating_add(limit),
             },
-            cancel_after: match &self.script {
-                Some(script) => script.cancelled_after(self.transaction),
-                None => None,
+            cancel_after: match self.script.is_some() {
+                true => self.played_cancel(),
+                false => None,
             },
             now: self.lanes[facts.lane].now,
             origin: Origin::of(inputs),
@@ -244,7 +254,9 @@ impl Machine {
         if self.members[component].has_door {
             self.members[component].look_held(out.held);
         }
-        self.tape_call(component, finished, out);
+        if self.tape.is_some() {
+            self.tape_call(component, finished, out);
+        }
         if self.trace.on {
             self.trace_call(component, finished, out);
         }

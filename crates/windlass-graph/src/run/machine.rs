@@ -16,7 +16,7 @@ use super::apart::Apart;
 use super::channel::Channel;
 use super::control::Inbox;
 use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts, RunCounts};
-use super::facts::Facts;
+use super::facts::{Facts, NOT_HERE};
 use super::health::{Health, Place};
 use super::lane::LaneState;
 use super::loops::{Hold, LoopState};
@@ -225,8 +225,15 @@ impl Machine {
             true => self.regions_overlapping().await?,
             false => {
                 let plan = self.plan.clone();
+                let facts = self.facts.clone();
                 for &place in &plan.order {
-                    self.region_in_turn(&plan, place).await?;
+                    // Most are run here, without a future to wait for.
+                    let component = facts.here[place];
+                    if component == NOT_HERE {
+                        self.region_in_turn(&plan, place).await?;
+                    } else if !self.skips(&plan.regions[place]) {
+                        self.step_inline(component as usize, 0)?;
+                    }
                 }
             }
         }
@@ -236,7 +243,6 @@ impl Machine {
     }
 
     /// Runs a region in its turn: everything before it is committed.
-    #[inline]
     pub(crate) async fn region_in_turn(&mut self, plan: &Plan, place: usize) -> Result<(), Halt> {
         let region = &plan.regions[place];
         if self.skips(region) {
@@ -245,7 +251,6 @@ impl Machine {
         match region.composite_loop {
             None => {
                 let component = region.components[0];
-                // Most are run here, without a future to wait for.
                 match self.facts.components[component].pool {
                     None => self.step_inline(component, 0)?,
                     Some(_) => self.step_on_pool(component, 0).await?,

@@ -126,10 +126,9 @@ impl Machine {
     }
 
     /// An invocation has ended.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn tape_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
-        if self.tape.is_none() {
-            return;
-        }
         let output = |staged: &crate::component::Staged| Output {
             edge: staged.edge,
             publish: staged.publish,
@@ -153,6 +152,13 @@ impl Machine {
             cancelled_after: out.cancelled_after,
         };
         self.write_down(Entry::Call(entry));
+    }
+
+    /// In a replay: when the call that is being made was asked to cancel.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn played_cancel(&self) -> Option<u32> {
+        self.script.as_ref()?.cancelled_after(self.transaction)
     }
 
     /// A loop was stopped by the clock or by somebody.
