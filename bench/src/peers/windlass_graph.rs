@@ -7,6 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 use windlass::graph::compile::{Plan, compile};
 use windlass::graph::component::{Descriptor, Registry};
 use windlass::graph::model::{Component, Edge, EdgeKind, Graph, Lane, LaneKind, TriggerKind};
+use windlass::graph::observe::{Level, ObserveOptions, observe};
 use windlass::graph::{Prepared, RunOptions};
 
 use super::AsyncPeer;
@@ -58,13 +59,53 @@ pub fn messages(epochs: u64) -> Sample {
     add_row(&mut graph, "c", "main", types);
     let prepared = Prepared::new(graph, Registry::built_in()).expect("it compiles");
     let messages = epochs * (COMPONENTS as u64 - 1);
-    Sample::per_operation(messages, || {
-        let options = RunOptions {
-            order_capacity: 0,
-            ..RunOptions::steps(epochs)
-        };
-        timed(&prepared, options, messages)
-    })
+    let options = || RunOptions {
+        order_capacity: 0,
+        ..RunOptions::steps(epochs)
+    };
+    let sample = Sample::per_operation(messages, || timed(&prepared, options(), messages));
+    observed(
+        sample,
+        || timed(&prepared, options(), messages),
+        |level| {
+            let (observer, events) = observe(ObserveOptions {
+                level,
+                ..ObserveOptions::default()
+            });
+            // Somebody collects what there is.
+            let collector =
+                std::thread::spawn(move || while windlass::block_on(events.next()).is_some() {});
+            let options = RunOptions {
+                observer: Some(observer),
+                ..options()
+            };
+            let took = timed(&prepared, options, messages);
+            collector.join().expect("it ends with the run");
+            took
+        },
+    )
+}
+
+/// Adds what it costs to be observed, in percent of the fastest run that is not: the fastest of a few, which take turns.
+fn observed(
+    mut sample: Sample,
+    mut alone: impl FnMut() -> Duration,
+    mut run: impl FnMut(Level) -> Duration,
+) -> Sample {
+    const TURNS: usize = 9;
+    let levels = [Level::Off, Level::Summary, Level::Detailed];
+    let mut best = [Duration::MAX; 4];
+    for _ in 0..TURNS {
+        best[0] = best[0].min(alone());
+        for (best, level) in best[1..].iter_mut().zip(levels) {
+            *best = (*best).min(run(level));
+        }
+    }
+    for (took, level) in best[1..].iter().zip(levels) {
+        let percent = (took.as_secs_f64() / best[0].as_secs_f64() - 1.0) * 100.0;
+        sample = sample.with(&format!("observed {level} %"), percent);
+    }
+    sample
 }
 
 /// Adds components in a row: the first one begins, each other runs for what the one before it publishes.

@@ -236,7 +236,7 @@ pub(crate) struct Observe {
     #[arg(long, value_enum, default_value_t = ObserveLevel::Summary, value_name = "LEVEL")]
     pub(crate) observe_level: ObserveLevel,
     /// The least time between two reports of what epochs did; 0 reports each
-    #[arg(long, value_name = "MS", default_value_t = 10)]
+    #[arg(long, value_name = "MS", default_value_t = 20)]
     pub(crate) interval_ms: u64,
     /// How many events may wait to be printed; more are dropped, and counted
     #[arg(long, value_name = "N", default_value_t = 1024)]

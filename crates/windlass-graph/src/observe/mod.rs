@@ -90,7 +90,7 @@ pub struct ObserveOptions {
 }
 
 /// The least time between two reports unless one says otherwise.
-const INTERVAL: Duration = Duration::from_millis(10);
+const INTERVAL: Duration = Duration::from_millis(20);
 /// How many events may wait unless one says otherwise.
 const CAPACITY: usize = 1024;
 
