@@ -252,7 +252,8 @@ edges: []
             .stderr(Stdio::null())
             .status();
         sent.expect("kill runs");
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        let paused = Command::new("sleep").arg("0.1").status();
+        paused.expect("sleep runs");
     }
     let ended = Ended::from(child.wait_with_output().expect("it ends"));
     std::fs::remove_file(&path).expect("it is there");
