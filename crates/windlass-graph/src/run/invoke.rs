@@ -144,10 +144,9 @@ impl Machine {
                 if self.members[component].held {
                     break;
                 }
-                let Some(message) = self.channels[edge].take(now, &mut self.health) else {
+                if !self.channels[edge].take_into(&mut inputs, now, &mut self.health) {
                     break;
-                };
-                inputs.push(message);
+                }
                 ready += 1;
                 if result.is_ok() && self.members[component].may_finish() {
                     invocations += 1;
