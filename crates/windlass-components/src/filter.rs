@@ -17,10 +17,6 @@ pub(crate) struct Filter {
     otherwise: Output<Payload>,
 }
 
-fn expression(config: &Config) -> Result<Expression, Failure> {
-    Settings(config).expression("expr", Expression::new)
-}
-
 impl Component for Filter {
     fn describe() -> Descriptor {
         Descriptor::new()
@@ -32,7 +28,7 @@ impl Component for Filter {
     }
 
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
-        self.expression = Some(expression(setup.config())?);
+        self.expression = Some(Settings(setup.config()).expr()?);
         self.output = setup.output("out")?;
         self.otherwise = setup.output("else")?;
         Ok(())
@@ -57,11 +53,11 @@ impl Component for Filter {
     }
 
     fn validate_config(&self, config: &Config) -> Result<(), Failure> {
-        expression(config).map(drop)
+        Settings(config).expr().map(drop)
     }
 
     fn reconfigure(&mut self, config: &Config) -> Result<(), Failure> {
-        self.expression = Some(expression(config)?);
+        self.expression = Some(Settings(config).expr()?);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use serde_json::{Map, Value};
 use windlass_graph::Payload;
-use windlass_graph::component::Failure;
+use windlass_graph::component::{Failure, Invocation};
 
 use crate::base64;
 
@@ -80,6 +80,24 @@ impl Format {
         to.push(b'\n');
         Ok(())
     }
+}
+
+/// The messages of an invocation as bytes; and what is wrong with the first that cannot be written. The others are not
+/// lost with it.
+pub(crate) fn encode_all(
+    invocation: &Invocation<'_>,
+    mut encode: impl FnMut(&Payload, &mut Vec<u8>) -> Result<(), Failure>,
+) -> (Vec<Vec<u8>>, Result<(), Failure>) {
+    let mut written = Vec::with_capacity(invocation.inputs().len());
+    let mut result = Ok(());
+    for message in invocation.inputs() {
+        let mut bytes = Vec::new();
+        match encode(message.payload(), &mut bytes) {
+            Ok(()) => written.push(bytes),
+            Err(failure) => result = result.and(Err(failure)),
+        }
+    }
+    (written, result)
 }
 
 /// What is wrong with something that came, and how it begins.

@@ -5,7 +5,8 @@
 use std::future::Future;
 
 use windlass_core::sync::Arc;
-use windlass_graph::component::{Failure, Invocation, Outside, WeakOutside};
+use windlass_graph::Payload;
+use windlass_graph::component::{Failure, Invocation, Output, Outside, WeakOutside};
 use windlass_runtime::channel::mpsc;
 use windlass_runtime::{CancellationToken, DropGuard, spawn};
 
@@ -144,5 +145,18 @@ impl<T: Send + 'static> Inlet<T> {
             self.door.resume();
         }
         result.map(drop)
+    }
+}
+
+impl Inlet<Payload> {
+    /// As `run`, to an output.
+    pub(crate) fn publish(
+        &mut self,
+        invocation: &mut Invocation<'_>,
+        output: Output<Payload>,
+    ) -> Result<(), Failure> {
+        self.run(invocation, |invocation, payload| {
+            invocation.publish(output, payload.clone())
+        })
     }
 }

@@ -62,6 +62,8 @@ use windlass_graph::component::Registry;
 
 use format::Format;
 pub use net::Addresses;
+use net::sink::{Sending, Sink};
+use net::source::{Bringing, Source};
 
 /// Adds all types.
 pub fn register(registry: &mut Registry) {
@@ -85,14 +87,14 @@ pub fn register_with(registry: &mut Registry, addresses: &Addresses) {
 }
 
 fn register_files(registry: &mut Registry) {
-    use file::lines::{Sink, Source};
+    use file::lines::{Sink as Lines, Source as Read};
     for (name, format) in [("lines", Format::Text), ("jsonl", Format::Json)] {
-        let (source, sink) = (Source::describe(format), Sink::describe(format));
+        let (source, sink) = (Read::describe(format), Lines::describe(format));
         registry.register_with(format!("windlass.{name}.source"), source, move || {
-            Box::new(Source::new(format))
+            Box::new(Read::new(format))
         });
         registry.register_with(format!("windlass.{name}.sink"), sink, move || {
-            Box::new(Sink::new(format))
+            Box::new(Lines::new(format))
         });
     }
     registry.register::<file::csv::Source>("windlass.csv.source");
@@ -100,18 +102,24 @@ fn register_files(registry: &mut Registry) {
 }
 
 fn register_network(registry: &mut Registry, addresses: &Addresses) {
-    macro_rules! listening {
-        ($( $name:literal: $Type:ty; )+) => { $(
-            let known = addresses.clone();
-            registry.register_with($name, <$Type>::describe(), move || Box::new(<$Type>::new(&known)));
-        )+ };
-    }
-    listening! {
-        "windlass.tcp.source": net::tcp::Source;
-        "windlass.tcp.sink": net::tcp::Sink;
-        "windlass.udp.source": net::udp::Source;
-        "windlass.http.source": net::http::Source;
-    }
-    registry.register::<net::udp::Sink>("windlass.udp.sink");
-    registry.register::<net::http::Sink>("windlass.http.sink");
+    source::<net::tcp::Reading>(registry, "windlass.tcp.source", addresses);
+    source::<net::udp::Reading>(registry, "windlass.udp.source", addresses);
+    source::<net::http::Serving>(registry, "windlass.http.source", addresses);
+    sink::<net::tcp::Writing>(registry, "windlass.tcp.sink", addresses);
+    sink::<net::udp::Throwing>(registry, "windlass.udp.sink", addresses);
+    sink::<net::http::Posting>(registry, "windlass.http.sink", addresses);
+}
+
+fn source<W: Bringing>(registry: &mut Registry, name: &str, addresses: &Addresses) {
+    let known = addresses.clone();
+    registry.register_with(name, W::describe(), move || {
+        Box::new(Source::<W>::new(&known))
+    });
+}
+
+fn sink<W: Sending>(registry: &mut Registry, name: &str, addresses: &Addresses) {
+    let known = addresses.clone();
+    registry.register_with(name, W::describe(), move || {
+        Box::new(Sink::<W>::new(&known))
+    });
 }

@@ -17,10 +17,6 @@ pub(crate) struct Map {
     output: Output<Payload>,
 }
 
-fn expression(config: &Config) -> Result<Expression, Failure> {
-    Settings(config).expression("expr", Expression::new)
-}
-
 impl Component for Map {
     fn describe() -> Descriptor {
         Descriptor::new()
@@ -31,7 +27,7 @@ impl Component for Map {
     }
 
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
-        self.expression = Some(expression(setup.config())?);
+        self.expression = Some(Settings(setup.config()).expr()?);
         self.output = setup.output("out")?;
         Ok(())
     }
@@ -49,11 +45,11 @@ impl Component for Map {
     }
 
     fn validate_config(&self, config: &Config) -> Result<(), Failure> {
-        expression(config).map(drop)
+        Settings(config).expr().map(drop)
     }
 
     fn reconfigure(&mut self, config: &Config) -> Result<(), Failure> {
-        self.expression = Some(expression(config)?);
+        self.expression = Some(Settings(config).expr()?);
         Ok(())
     }
 }

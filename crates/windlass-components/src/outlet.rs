@@ -16,6 +16,8 @@ use windlass_runtime::{CancellationToken, DropGuard, spawn};
 /// The component's end.
 #[derive(Debug)]
 pub(crate) struct Outlet<T> {
+    /// The component's.
+    id: String,
     /// None once it is drained.
     sender: Option<mpsc::Sender<T>>,
     shared: Arc<Shared>,
@@ -43,8 +45,16 @@ pub(crate) struct Desk(Arc<Shared>);
 struct Shared {
     /// How many are on their way.
     pending: AtomicUsize,
-    faults: Mutex<VecDeque<Failure>>,
+    faults: Mutex<Faults>,
     door: WeakOutside,
+}
+
+/// What has gone wrong and was not told yet.
+#[derive(Debug, Default)]
+struct Faults {
+    waiting: VecDeque<Failure>,
+    /// How many more there were.
+    beyond: u64,
 }
 
 /// How many failures are kept for the component to tell.
@@ -53,6 +63,7 @@ const FAULTS: usize = 16;
 impl<T: Send + 'static> Outlet<T> {
     /// Starts the task that `work` makes.
     pub(crate) fn start<F>(
+        id: &str,
         door: &WeakOutside,
         queue: usize,
         work: impl FnOnce(Orders<T>, CancellationToken) -> F,
@@ -79,6 +90,7 @@ impl<T: Send + 'static> Outlet<T> {
             told.run_until_cancelled(work).await;
         });
         Outlet {
+            id: id.to_owned(),
             sender: Some(sender),
             shared,
             queue,
@@ -127,15 +139,31 @@ impl<T: Send + 'static> Outlet<T> {
     }
 }
 
+impl<T> Drop for Outlet<T> {
+    fn drop(&mut self) {
+        let pending = self.shared.pending.load(Ordering::Acquire);
+        if pending > 0 {
+            let id = &self.id;
+            tracing::warn!(target: "windlass::graph", component = id, "{pending} messages were not sent when the run ended");
+        }
+    }
+}
+
 impl Shared {
     fn fault(&self) -> Option<Failure> {
         let mut faults = self.faults.lock();
-        let fault = faults.pop_front();
-        if !faults.is_empty() {
+        let fault = faults.waiting.pop_front();
+        if !faults.waiting.is_empty() {
             // The others are told in invocations of their own.
             self.door.wake();
+            return fault;
         }
-        fault
+        match std::mem::take(&mut faults.beyond) {
+            0 => fault,
+            beyond => {
+                fault.map(|last| Failure::new(format!("{last}; and {beyond} more went wrong")))
+            }
+        }
     }
 }
 
@@ -162,8 +190,9 @@ impl Desk {
     /// Tells that something is wrong: the component fails with it once.
     pub(crate) fn fail(&self, failure: Failure) {
         let mut faults = self.0.faults.lock();
-        if faults.len() < FAULTS {
-            faults.push_back(failure);
+        match faults.waiting.len() < FAULTS {
+            true => faults.waiting.push_back(failure),
+            false => faults.beyond += 1,
         }
         drop(faults);
         self.0.door.wake();

@@ -1,6 +1,7 @@
 //! How sources publish: record by record, without losing one.
 
-use windlass_graph::component::{Failure, Invocation};
+use windlass_graph::Payload;
+use windlass_graph::component::{Failure, Invocation, Output};
 
 /// What a source has for its next invocations.
 #[derive(Debug)]
@@ -26,6 +27,20 @@ pub(crate) enum Next<T> {
 impl<T> Default for Records<T> {
     fn default() -> Self {
         Records::new(1)
+    }
+}
+
+impl Records<Payload> {
+    /// As `run`, to an output.
+    pub(crate) fn publish(
+        &mut self,
+        invocation: &mut Invocation<'_>,
+        output: Output<Payload>,
+        next: impl FnMut() -> Result<Next<Payload>, Failure>,
+    ) -> Result<bool, Failure> {
+        self.run(invocation, next, |invocation, payload| {
+            invocation.publish(output, payload.clone())
+        })
     }
 }
 

@@ -148,6 +148,11 @@ impl<'a> Settings<'a> {
         map.map(Some).ok_or_else(|| wrong(name, "a map", value))
     }
 
+    /// The expression of a type that looks at each message.
+    pub(crate) fn expr(self) -> Result<Expression, Failure> {
+        self.expression("expr", Expression::new)
+    }
+
     /// An expression that has to be there.
     pub(crate) fn expression(
         self,

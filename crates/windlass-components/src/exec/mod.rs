@@ -91,7 +91,8 @@ impl Component for Exec {
         // What comes without having been asked for may come at any time.
         let open = (reply == Reply::Free).then_some(outside);
         let (inlet, feed) = Inlet::channel(door.clone(), open, QUEUE, records);
-        let outlet = Outlet::start(&door, plan.max_pending, |orders, _| {
+        let id = plan.id.clone();
+        let outlet = Outlet::start(&id, &door, plan.max_pending, |orders, _| {
             supervise(plan, orders, feed)
         });
         self.running = Some(Running {

@@ -117,9 +117,9 @@ impl fmt::Display for Fault {
             Fault::TooDeep { most } => write!(f, "it is nested deeper than {most} levels"),
             Fault::Character(c) => write!(f, "{c:?} means nothing here"),
             Fault::OpenText => f.write_str("the text has no closing quote"),
-            Fault::Escape => {
-                f.write_str("after a backslash comes one of n, t, r, \\, ', \" or uXXXX")
-            }
+            Fault::Escape => f.write_str(
+                "after a backslash comes one of n, t, r, \\, ', \" or u and four digits",
+            ),
             Fault::Number(text) => write!(f, "{text} is no number of 64 bits"),
             Fault::Expected { wanted, found } => write!(f, "expected {wanted}, found {found}"),
             Fault::Name { name, known } => write!(f, "there is no {name}; there are {known}"),

@@ -13,7 +13,7 @@ use windlass_graph::model::Config;
 
 use super::writer::{Place, Writer};
 use super::{LINE_BYTES, MOST_LINE_BYTES, records, records_of};
-use crate::format::to_json;
+use crate::format::{encode_all, to_json};
 use crate::records::{Next, Records};
 use crate::settings::{Settings, about_file, fixed};
 
@@ -217,7 +217,7 @@ impl Component for Source {
         let Some(reader) = &mut self.reader else {
             return Ok(());
         };
-        let (typed, output) = (self.typed, self.output);
+        let typed = self.typed;
         let next = || match reader.next()? {
             Some(record) => {
                 let value = reader.value(&record, typed);
@@ -225,10 +225,9 @@ impl Component for Source {
             }
             None => Ok(Next::End),
         };
-        self.records.run(invocation, next, |invocation, payload| {
-            invocation.publish(output, payload.clone())
-        })?;
-        Ok(())
+        self.records
+            .publish(invocation, self.output, next)
+            .map(drop)
     }
 
     fn deactivate(&mut self) -> Result<(), Failure> {
@@ -325,17 +324,12 @@ impl Component for Sink {
     }
 
     fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let mut bytes = Vec::new();
-        let mut encoded = Ok(());
-        for message in invocation.inputs() {
-            let record = to_json(message.payload()).and_then(|record| self.encode(&record));
-            match record {
-                Ok(record) => bytes.extend(record),
-                Err(failure) => encoded = encoded.and(Err(failure)),
-            }
-        }
+        let (records, encoded) = encode_all(invocation, |payload, bytes| {
+            bytes.extend(self.encode(&*to_json(payload)?)?);
+            Ok(())
+        });
         if let Some(writer) = &mut self.writer {
-            writer.write(&bytes)?;
+            writer.write(&records.concat())?;
         }
         encoded
     }

@@ -7,7 +7,7 @@ use windlass_graph::model::Config;
 use super::reader::Reader;
 use super::writer::{Place, Writer};
 use super::{line_bytes, line_bytes_of, records, records_of};
-use crate::format::Format;
+use crate::format::{Format, encode_all};
 use crate::records::{Next, Records};
 use crate::settings::{Settings, fixed};
 
@@ -66,12 +66,9 @@ impl Component for Source {
         let Some(reader) = &mut self.reader else {
             return Ok(());
         };
-        let (format, output) = (self.format, self.output);
-        self.records.run(
-            invocation,
-            || next(reader, format),
-            |invocation, payload| invocation.publish(output, payload.clone()),
-        )?;
+        let format = self.format;
+        self.records
+            .publish(invocation, self.output, || next(reader, format))?;
         if self.records.is_settled() && reader.is_at_end()? {
             invocation.finish();
         }
@@ -140,12 +137,10 @@ impl Component for Sink {
         let Some(writer) = &mut self.writer else {
             return Ok(());
         };
-        let mut bytes = Vec::new();
-        let mut all = invocation.inputs().iter();
-        let encoded =
-            all.try_for_each(|message| self.format.encode_line(message.payload(), &mut bytes));
-        // What came before a message that cannot be written is written.
-        writer.write(&bytes)?;
+        let (lines, encoded) = encode_all(invocation, |payload, line| {
+            self.format.encode_line(payload, line)
+        });
+        writer.write(&lines.concat())?;
         encoded
     }
 

@@ -6,11 +6,8 @@ use std::time::Duration;
 
 use windlass_core::sync::Arc;
 use windlass_graph::Payload;
-use windlass_graph::component::{
-    Component, ConfigField, ConfigKind, Descriptor, Drain, Failure, Invocation, Output, Outside,
-    Setup,
-};
-use windlass_graph::model::{BoundaryRole, Config};
+use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
+use windlass_graph::model::BoundaryRole;
 use windlass_http::body::{AnyBody, Incoming, ReadError, full, read_all};
 use windlass_http::{
     Client, HeaderMap, Method, Request, Response, StatusCode, Uri, header, serve, service_fn,
@@ -19,12 +16,14 @@ use windlass_runtime::CancellationToken;
 use windlass_runtime::net::TcpListener;
 use windlass_runtime::time::timeout;
 
-use super::{Addresses, Pauses, needed_address, queue, queue_of};
-use crate::file::{records, records_of};
+use super::sink::Sending;
+use super::source::Bringing;
+use super::{Addresses, Pauses, needed_address, queue};
+use crate::file::records;
 use crate::format::{Format, beginning};
-use crate::inlet::{Feed, Inlet};
-use crate::outlet::{Orders, Outlet};
-use crate::settings::{MOST_MS, Settings, fixed};
+use crate::inlet::Feed;
+use crate::outlet::Orders;
+use crate::settings::{MOST_MS, Settings};
 
 /// How many bytes a body may have, unless one says otherwise, and at most.
 const BODY_BYTES: u64 = 1 << 20;
@@ -53,16 +52,7 @@ const SENT: [(&str, Format); 3] = [
 
 /// Publishes the bodies of requests.
 #[derive(Debug)]
-pub(crate) struct Source {
-    addresses: Addresses,
-    start: Option<(Outside, usize, usize, Serving)>,
-    inlet: Option<Inlet<Payload>>,
-    output: Output<Payload>,
-}
-
-/// What the task of a source does.
-#[derive(Debug)]
-struct Serving {
+pub(crate) struct Serving {
     id: String,
     address: String,
     path: String,
@@ -71,17 +61,8 @@ struct Serving {
     addresses: Addresses,
 }
 
-impl Source {
-    pub(crate) fn new(addresses: &Addresses) -> Source {
-        Source {
-            addresses: addresses.clone(),
-            start: None,
-            inlet: None,
-            output: Output::default(),
-        }
-    }
-
-    pub(crate) fn describe() -> Descriptor {
+impl Bringing for Serving {
+    fn describe() -> Descriptor {
         let text = |name| ConfigField::new(name, ConfigKind::String);
         let most = ConfigField::new("max_body_bytes", ConfigKind::Integer);
         Descriptor::new()
@@ -95,10 +76,8 @@ impl Source {
             .field(records())
             .about("Publishes the bodies of POST and PUT requests.")
     }
-}
 
-impl Component for Source {
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<Serving, Failure> {
         let settings = Settings(setup.config());
         let path = settings.text("path")?.unwrap_or("/");
         if !path.starts_with('/') {
@@ -106,49 +85,16 @@ impl Component for Source {
                 "config.path is {path:?}: it begins with /"
             )));
         }
-        let work = Serving {
+        Ok(Serving {
             id: setup.id().to_owned(),
             address: needed_address(settings, "listen")?,
             path: path.to_owned(),
             format: settings.choice("format", &FORMATS)?,
             most: settings.count("max_body_bytes", BODY_BYTES, MOST_BODY_BYTES)?,
-            addresses: self.addresses.clone(),
-        };
-        let (queue, records) = (queue_of(settings)?, records_of(settings)?);
-        self.output = setup.output("out")?;
-        self.start = Some((setup.outside(), queue, records, work));
-        Ok(())
+            addresses: addresses.clone(),
+        })
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        if let Some((outside, queue, records, work)) = self.start.take() {
-            let inlet = Inlet::start(outside, queue, records, |feed, stop| work.run(feed, stop));
-            self.inlet = Some(inlet);
-        }
-        Ok(())
-    }
-
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let output = self.output;
-        match &mut self.inlet {
-            Some(inlet) => inlet.run(invocation, |invocation, payload| {
-                invocation.publish(output, payload.clone())
-            }),
-            None => Ok(()),
-        }
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.inlet = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
-    }
-}
-
-impl Serving {
     async fn run(self, feed: Feed<Payload>, stop: CancellationToken) {
         let address = self.address.clone();
         if let Err(error) = Arc::new(self).serve(&feed, &stop).await {
@@ -157,7 +103,9 @@ impl Serving {
             let _ = feed.tell(failure).await;
         }
     }
+}
 
+impl Serving {
     async fn serve(
         self: Arc<Self>,
         feed: &Feed<Payload>,
@@ -234,16 +182,8 @@ fn say(status: StatusCode, text: String) -> Response<AnyBody> {
 }
 
 /// Sends each message with a request of its own.
-#[derive(Debug, Default)]
-pub(crate) struct Sink {
-    start: Option<(Outside, usize, Sending)>,
-    format: Format,
-    outlet: Option<Outlet<Vec<u8>>>,
-}
-
-/// What the task of a sink does.
 #[derive(Debug)]
-struct Sending {
+pub(crate) struct Posting {
     url: String,
     kind: &'static str,
     retries: u64,
@@ -257,7 +197,7 @@ enum Refusal {
     Forever(String),
 }
 
-impl Component for Sink {
+impl Sending for Posting {
     fn describe() -> Descriptor {
         let text = |name| ConfigField::new(name, ConfigKind::String);
         let count = |name, least, most: u64| {
@@ -274,7 +214,7 @@ impl Component for Sink {
             .about("Sends each message with a POST request.")
     }
 
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+    fn read(setup: &Setup<'_>, _: &Addresses) -> Result<(Posting, Format), Failure> {
         let settings = Settings(setup.config());
         let url = settings.demand("url")?;
         let is_fine =
@@ -284,64 +224,25 @@ impl Component for Sink {
                 format!("config.url is {url:?}: write http://host/path or https://host/path");
             return Err(Failure::new(message));
         }
-        self.format = settings.choice("format", &SENT)?;
-        let kind = match self.format {
-            Format::Json => "application/json",
-            Format::Text => "text/plain; charset=utf-8",
-            Format::Bytes => "application/octet-stream",
-        };
+        let format = settings.choice("format", &SENT)?;
         let retries = settings.count_within("retries", 0, MOST_RETRIES)?;
-        let work = Sending {
+        let work = Posting {
             url: url.to_owned(),
-            kind,
+            kind: match format {
+                Format::Json => "application/json",
+                Format::Text => "text/plain; charset=utf-8",
+                Format::Bytes => "application/octet-stream",
+            },
             retries: retries.unwrap_or(RETRIES),
             timeout: settings.millis_from("timeout_ms", 1, TIMEOUT_MS)?,
         };
-        let queue = queue_of(settings)?;
-        self.start = Some((setup.outside(), queue, work));
-        Ok(())
+        Ok((work, format))
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        if let Some((outside, queue, work)) = self.start.take() {
-            self.outlet = Some(Outlet::start(&outside.downgrade(), queue, |orders, _| {
-                work.run(orders)
-            }));
-        }
-        Ok(())
+    fn encode(format: Format, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+        format.encode(payload, to)
     }
 
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let Some(outlet) = &self.outlet else {
-            return Ok(());
-        };
-        let mut bodies = Vec::new();
-        let mut encoded = Ok(());
-        for message in invocation.inputs() {
-            let mut body = Vec::new();
-            match self.format.encode(message.payload(), &mut body) {
-                Ok(()) => bodies.push(body),
-                Err(failure) => encoded = encoded.and(Err(failure)),
-            }
-        }
-        outlet.put(bodies).and(encoded)
-    }
-
-    fn drain(&mut self) -> Option<Drain> {
-        self.outlet.as_mut()?.drain()
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.outlet = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
-    }
-}
-
-impl Sending {
     async fn run(self, mut orders: Orders<Vec<u8>>) {
         let client = Client::builder()
             .connect_timeout(self.timeout)
@@ -354,7 +255,9 @@ impl Sending {
             orders.desk.done();
         }
     }
+}
 
+impl Posting {
     /// Sends until it is taken, or it was tried often enough.
     async fn send(&self, client: &Client, body: Vec<u8>) -> Result<(), Failure> {
         let mut pauses = Pauses::new();

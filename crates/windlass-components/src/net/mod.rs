@@ -2,6 +2,8 @@
 
 mod addresses;
 pub(crate) mod http;
+pub(crate) mod sink;
+pub(crate) mod source;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 

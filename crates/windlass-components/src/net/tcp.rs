@@ -7,22 +7,21 @@ use std::time::Duration;
 
 use windlass_core::sync::Arc;
 use windlass_graph::Payload;
-use windlass_graph::component::{
-    Component, ConfigField, ConfigKind, Descriptor, Drain, Failure, Invocation, Output, Outside,
-    Setup,
-};
-use windlass_graph::model::{BoundaryRole, Config};
+use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
+use windlass_graph::model::BoundaryRole;
 use windlass_runtime::net::{TcpListener, TcpStream};
 use windlass_runtime::sync::Semaphore;
 use windlass_runtime::time::timeout;
 use windlass_runtime::{CancellationToken, race, spawn};
 
-use super::{Addresses, Pauses, address, queue, queue_of};
-use crate::file::{line_bytes, line_bytes_of, records, records_of};
+use super::sink::Sending;
+use super::source::Bringing;
+use super::{Addresses, Pauses, address, queue};
+use crate::file::{line_bytes, line_bytes_of, records};
 use crate::format::{Format, refused};
-use crate::inlet::{Feed, Gone, Inlet};
-use crate::outlet::{Orders, Outlet};
-use crate::settings::{Settings, fixed};
+use crate::inlet::{Feed, Gone};
+use crate::outlet::Orders;
+use crate::settings::Settings;
 use crate::splitter::{Line, Splitter};
 
 /// How much is read at once.
@@ -83,26 +82,8 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Publishes the lines that come.
-#[derive(Debug)]
-pub(crate) struct Source {
-    addresses: Addresses,
-    start: Option<Start>,
-    inlet: Option<Inlet<Payload>>,
-    output: Output<Payload>,
-}
-
-/// What is needed to begin.
-#[derive(Debug)]
-struct Start {
-    outside: Outside,
-    queue: usize,
-    records: usize,
-    work: Reading,
-}
-
-/// What the task of a source does.
 #[derive(Debug, Clone)]
-struct Reading {
+pub(crate) struct Reading {
     id: String,
     side: Side,
     format: Format,
@@ -112,17 +93,8 @@ struct Reading {
     addresses: Addresses,
 }
 
-impl Source {
-    pub(crate) fn new(addresses: &Addresses) -> Source {
-        Source {
-            addresses: addresses.clone(),
-            start: None,
-            inlet: None,
-            output: Output::default(),
-        }
-    }
-
-    pub(crate) fn describe() -> Descriptor {
+impl Bringing for Reading {
+    fn describe() -> Descriptor {
         let source = Descriptor::new()
             .output("out")
             .boundary(BoundaryRole::Input)
@@ -132,62 +104,20 @@ impl Source {
             .field(records())
             .field(ConfigField::new("reconnect", ConfigKind::Bool))
     }
-}
 
-impl Component for Source {
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<Reading, Failure> {
         let settings = Settings(setup.config());
-        let work = Reading {
+        Ok(Reading {
             id: setup.id().to_owned(),
             side: Side::read(settings)?,
             format: settings.choice("format", &Format::OF_LINES)?,
             most: line_bytes_of(settings)?,
             clients: settings.count("max_clients", CLIENTS, MOST_CLIENTS)?,
             reconnect: settings.flag("reconnect", false)?,
-            addresses: self.addresses.clone(),
-        };
-        let (queue, records) = (queue_of(settings)?, records_of(settings)?);
-        self.output = setup.output("out")?;
-        self.start = Some(Start {
-            outside: setup.outside(),
-            queue,
-            records,
-            work,
-        });
-        Ok(())
+            addresses: addresses.clone(),
+        })
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        if let Some(start) = self.start.take() {
-            let inlet = Inlet::start(start.outside, start.queue, start.records, |feed, stop| {
-                start.work.run(feed, stop)
-            });
-            self.inlet = Some(inlet);
-        }
-        Ok(())
-    }
-
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let output = self.output;
-        match &mut self.inlet {
-            Some(inlet) => inlet.run(invocation, |invocation, payload| {
-                invocation.publish(output, payload.clone())
-            }),
-            None => Ok(()),
-        }
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.inlet = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
-    }
-}
-
-impl Reading {
     async fn run(self, feed: Feed<Payload>, stop: CancellationToken) {
         let ended = match &self.side {
             Side::Listen(address) => self.listen(address, &feed, &stop).await,
@@ -198,7 +128,9 @@ impl Reading {
             let _ = feed.tell(failure).await;
         }
     }
+}
 
+impl Reading {
     async fn listen(
         &self,
         address: &str,
@@ -292,16 +224,7 @@ impl Reading {
 
 /// Sends each message as a line.
 #[derive(Debug)]
-pub(crate) struct Sink {
-    addresses: Addresses,
-    start: Option<(Outside, usize, Writing)>,
-    format: Format,
-    outlet: Option<Outlet<Vec<u8>>>,
-}
-
-/// What the task of a sink does.
-#[derive(Debug)]
-struct Writing {
+pub(crate) struct Writing {
     id: String,
     side: Side,
     clients: usize,
@@ -310,17 +233,14 @@ struct Writing {
     addresses: Addresses,
 }
 
-impl Sink {
-    pub(crate) fn new(addresses: &Addresses) -> Sink {
-        Sink {
-            addresses: addresses.clone(),
-            start: None,
-            format: Format::Text,
-            outlet: None,
-        }
-    }
+/// What a sink that listens hears of next.
+enum Event {
+    Client(io::Result<TcpStream>),
+    Line(Option<Vec<u8>>),
+}
 
-    pub(crate) fn describe() -> Descriptor {
+impl Sending for Writing {
+    fn describe() -> Descriptor {
         let sink = Descriptor::new()
             .input("in")
             .boundary(BoundaryRole::Output)
@@ -331,10 +251,8 @@ impl Sink {
             .field(wait_for.within(0.0, MOST_CLIENTS as f64))
             .field(stall.within(1.0, crate::settings::MOST_MS as f64))
     }
-}
 
-impl Component for Sink {
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<(Writing, Format), Failure> {
         let settings = Settings(setup.config());
         let clients = settings.count("max_clients", CLIENTS, MOST_CLIENTS)?;
         let wait_for = settings.count_within("wait_for", 0, clients as u64)?;
@@ -344,59 +262,15 @@ impl Component for Sink {
             clients,
             wait_for: wait_for.unwrap_or(0) as usize,
             stall: settings.millis_from("stall_ms", 1, STALL_MS)?,
-            addresses: self.addresses.clone(),
+            addresses: addresses.clone(),
         };
-        self.format = settings.choice("format", &Format::OF_LINES)?;
-        let queue = queue_of(settings)?;
-        self.start = Some((setup.outside(), queue, work));
-        Ok(())
+        Ok((work, settings.choice("format", &Format::OF_LINES)?))
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        if let Some((outside, queue, work)) = self.start.take() {
-            let outlet = Outlet::start(&outside.downgrade(), queue, |orders, _| work.run(orders));
-            self.outlet = Some(outlet);
-        }
-        Ok(())
+    fn encode(format: Format, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+        format.encode_line(payload, to)
     }
 
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let Some(outlet) = &self.outlet else {
-            return Ok(());
-        };
-        let mut lines = Vec::new();
-        let mut encoded = Ok(());
-        for message in invocation.inputs() {
-            let mut line = Vec::new();
-            match self.format.encode_line(message.payload(), &mut line) {
-                Ok(()) => lines.push(line),
-                Err(failure) => encoded = encoded.and(Err(failure)),
-            }
-        }
-        outlet.put(lines).and(encoded)
-    }
-
-    fn drain(&mut self) -> Option<Drain> {
-        self.outlet.as_mut()?.drain()
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.outlet = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
-    }
-}
-
-/// What a sink that listens hears of next.
-enum Event {
-    Client(io::Result<TcpStream>),
-    Line(Option<Vec<u8>>),
-}
-
-impl Writing {
     async fn run(self, mut orders: Orders<Vec<u8>>) {
         match &self.side {
             Side::Connect(address) => self.connect(address, &mut orders).await,
@@ -407,7 +281,9 @@ impl Writing {
             }
         }
     }
+}
 
+impl Writing {
     /// Sends every line, if need be over a new connection.
     async fn connect(&self, address: &str, orders: &mut Orders<Vec<u8>>) {
         let mut connection: Option<TcpStream> = None;

@@ -4,19 +4,19 @@ use std::io;
 use std::net::SocketAddr;
 
 use windlass_graph::Payload;
-use windlass_graph::component::{
-    Component, ConfigField, ConfigKind, Descriptor, Drain, Failure, Invocation, Output, Outside,
-    Setup,
-};
-use windlass_graph::model::{BoundaryRole, Config};
+use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
+use windlass_graph::model::BoundaryRole;
+use windlass_runtime::CancellationToken;
 use windlass_runtime::net::{UdpSocket, lookup_host};
 
-use super::{Addresses, needed_address, queue, queue_of};
-use crate::file::{records, records_of};
+use super::sink::Sending;
+use super::source::Bringing;
+use super::{Addresses, needed_address, queue};
+use crate::file::records;
 use crate::format::{Format, refused};
-use crate::inlet::{Feed, Inlet};
-use crate::outlet::{Orders, Outlet};
-use crate::settings::{Settings, fixed};
+use crate::inlet::Feed;
+use crate::outlet::Orders;
+use crate::settings::Settings;
 
 /// The longest datagram.
 const LONGEST: usize = 65_535;
@@ -30,32 +30,15 @@ fn format() -> ConfigField {
 
 /// Publishes the datagrams that come.
 #[derive(Debug)]
-pub(crate) struct Source {
-    addresses: Addresses,
-    start: Option<(Outside, usize, usize, Reading)>,
-    inlet: Option<Inlet<Payload>>,
-    output: Output<Payload>,
-}
-
-#[derive(Debug)]
-struct Reading {
+pub(crate) struct Reading {
     id: String,
     address: String,
     format: Format,
     addresses: Addresses,
 }
 
-impl Source {
-    pub(crate) fn new(addresses: &Addresses) -> Source {
-        Source {
-            addresses: addresses.clone(),
-            start: None,
-            inlet: None,
-            output: Output::default(),
-        }
-    }
-
-    pub(crate) fn describe() -> Descriptor {
+impl Bringing for Reading {
+    fn describe() -> Descriptor {
         Descriptor::new()
             .output("out")
             .boundary(BoundaryRole::Input)
@@ -65,60 +48,27 @@ impl Source {
             .field(records())
             .about("Publishes the datagrams that come over UDP.")
     }
-}
 
-impl Component for Source {
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<Reading, Failure> {
         let settings = Settings(setup.config());
-        let work = Reading {
+        Ok(Reading {
             id: setup.id().to_owned(),
             address: needed_address(settings, "listen")?,
             format: settings.choice("format", &Format::OF_DATAGRAMS)?,
-            addresses: self.addresses.clone(),
-        };
-        let (queue, records) = (queue_of(settings)?, records_of(settings)?);
-        self.output = setup.output("out")?;
-        self.start = Some((setup.outside(), queue, records, work));
-        Ok(())
+            addresses: addresses.clone(),
+        })
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        if let Some((outside, queue, records, work)) = self.start.take() {
-            let inlet = Inlet::start(outside, queue, records, |feed, _| work.run(feed));
-            self.inlet = Some(inlet);
-        }
-        Ok(())
-    }
-
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let output = self.output;
-        match &mut self.inlet {
-            Some(inlet) => inlet.run(invocation, |invocation, payload| {
-                invocation.publish(output, payload.clone())
-            }),
-            None => Ok(()),
-        }
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.inlet = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
-    }
-}
-
-impl Reading {
-    async fn run(self, feed: Feed<Payload>) {
-        if let Err(failure) = self.read(&feed).await {
+    async fn run(self, feed: Feed<Payload>, _: CancellationToken) {
+        if let Err(failure) = self.receive(&feed).await {
             // If it is gone, nobody wants to know.
             let _ = feed.tell(failure).await;
         }
     }
+}
 
-    async fn read(&self, feed: &Feed<Payload>) -> Result<(), Failure> {
+impl Reading {
+    async fn receive(&self, feed: &Feed<Payload>) -> Result<(), Failure> {
         let Reading { address, id, .. } = self;
         let failed = |error| Failure::new(format!("cannot receive at {address}: {error}"));
         let socket = UdpSocket::bind(address.as_str()).await.map_err(failed)?;
@@ -138,15 +88,11 @@ impl Reading {
     }
 }
 
-/// Sends each message as a datagram.
-#[derive(Debug, Default)]
-pub(crate) struct Sink {
-    start: Option<(Outside, usize, String)>,
-    format: Format,
-    outlet: Option<Outlet<Vec<u8>>>,
-}
+/// Sends each message as a datagram, to this address.
+#[derive(Debug)]
+pub(crate) struct Throwing(String);
 
-impl Component for Sink {
+impl Sending for Throwing {
     fn describe() -> Descriptor {
         Descriptor::new()
             .input("in")
@@ -157,60 +103,34 @@ impl Component for Sink {
             .about("Sends each message over UDP, as a datagram.")
     }
 
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+    fn read(setup: &Setup<'_>, _: &Addresses) -> Result<(Throwing, Format), Failure> {
         let settings = Settings(setup.config());
         let to = needed_address(settings, "to")?;
-        self.format = settings.choice("format", &Format::OF_DATAGRAMS)?;
-        let queue = queue_of(settings)?;
-        self.start = Some((setup.outside(), queue, to));
-        Ok(())
+        Ok((
+            Throwing(to),
+            settings.choice("format", &Format::OF_DATAGRAMS)?,
+        ))
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        if let Some((outside, queue, to)) = self.start.take() {
-            let outlet = Outlet::start(&outside.downgrade(), queue, |orders, _| {
-                send_all(to, orders)
-            });
-            self.outlet = Some(outlet);
+    fn encode(format: Format, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+        format.encode(payload, to)?;
+        match to.len() > LONGEST_SENT {
+            true => Err(refused(to, "is too long for a datagram: 65,507 bytes fit")),
+            false => Ok(()),
         }
-        Ok(())
     }
 
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let Some(outlet) = &self.outlet else {
-            return Ok(());
-        };
-        let mut datagrams = Vec::new();
-        let mut encoded = Ok(());
-        for message in invocation.inputs() {
-            let mut datagram = Vec::new();
-            let made = self.format.encode(message.payload(), &mut datagram);
-            let made = made.and_then(|()| match datagram.len() > LONGEST_SENT {
-                true => Err(refused(
-                    &datagram,
-                    "is too long for a datagram: 65,507 bytes fit",
-                )),
-                false => Ok(()),
-            });
-            match made {
-                Ok(()) => datagrams.push(datagram),
-                Err(failure) => encoded = encoded.and(Err(failure)),
+    async fn run(self, mut orders: Orders<Vec<u8>>) {
+        let Throwing(to) = self;
+        let mut way = None;
+        while let Some(datagram) = orders.next().await {
+            if let Err(error) = send(&mut way, &to, &datagram).await {
+                orders
+                    .desk
+                    .fail(Failure::new(format!("cannot send to {to}: {error}")));
             }
+            orders.desk.done();
         }
-        outlet.put(datagrams).and(encoded)
-    }
-
-    fn drain(&mut self) -> Option<Drain> {
-        self.outlet.as_mut()?.drain()
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.outlet = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
     }
 }
 
@@ -218,18 +138,6 @@ impl Component for Sink {
 struct Way {
     socket: UdpSocket,
     to: SocketAddr,
-}
-
-async fn send_all(to: String, mut orders: Orders<Vec<u8>>) {
-    let mut way = None;
-    while let Some(datagram) = orders.next().await {
-        if let Err(error) = send(&mut way, &to, &datagram).await {
-            orders
-                .desk
-                .fail(Failure::new(format!("cannot send to {to}: {error}")));
-        }
-        orders.desk.done();
-    }
 }
 
 /// Sends; after an error the address is looked up again.

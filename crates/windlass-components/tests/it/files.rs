@@ -121,6 +121,19 @@ fn a_text_of_several_lines_does_not_become_several_messages() {
 }
 
 #[test]
+fn a_message_that_cannot_be_written_takes_no_other_with_it() {
+    let file = Scratch::missing();
+    let epochs = r#"[["one", "a\nb", "three"]]"#;
+    let together = "type: batch, input: in, batch_size: 3";
+    let stage = Stage::sink("windlass.lines.sink", &file.config(), epochs)
+        .with("type: any_input, input: in", together)
+        .forgiving("out");
+    let result = stage.simulate();
+    assert_eq!(file.text(), "one\nthree\n");
+    assert_eq!(result.errors.len(), 1, "{:?}", result.errors);
+}
+
+#[test]
 fn a_sink_appends_only_if_it_is_told_to() {
     let file = Scratch::new("old\n");
     let config = format!("{}, append: true", file.config());

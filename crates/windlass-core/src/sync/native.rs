@@ -261,8 +261,8 @@ impl Condvar {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until told, or until `limit` has passed: for deadlines that a user set, for retiring
-    /// an idle thread and for the watchdog; never to look whether a wake-up was lost.
+    /// Waits until told, or until `limit` has passed: for deadlines that a user set, for a thread that sleeps until
+    /// its next tick, for retiring an idle thread and for the watchdog; never to look whether a wake-up was lost.
     pub fn wait_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -270,7 +270,7 @@ impl Condvar {
     ) -> (MutexGuard<'a, T>, bool) {
         let (guard, result) = self
             .0
-            // The one timed wait: its callers wait for a deadline, a keep-alive or the watchdog's period.
+            // The one timed wait: its callers wait for a deadline, a tick, a keep-alive or the watchdog's period.
             .wait_timeout(guard, limit)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         (guard, result.timed_out())

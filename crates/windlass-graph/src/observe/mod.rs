@@ -106,7 +106,7 @@ impl Default for ObserveOptions {
     }
 }
 
-/// Observes runs; to be given to [`RunOptions`](crate::RunOptions). Clones are of the same.
+/// Observes a run; to be given to [`RunOptions`](crate::RunOptions). Clones are of the same.
 #[derive(Clone)]
 pub struct Observer(Arc<Shared>);
 
@@ -181,6 +181,10 @@ impl Observer {
     /// The run is over.
     pub(crate) fn finish(&self, metrics: &crate::run::Metrics, epochs: u64) {
         self.0.judge.lock().finish(metrics, epochs);
+    }
+
+    /// The run has ended, or never began: nothing more comes.
+    pub(crate) fn close(&self) {
         self.0.buffer.close();
     }
 

@@ -18,6 +18,7 @@ use super::trace::TraceName;
 use crate::compile::Plan;
 use crate::component::Failure;
 use crate::model::{Config, LaneKind, Readers};
+use crate::observe::Observer;
 
 /// Asks things of a run while it goes on. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -49,16 +50,22 @@ struct Asked {
 
 /// Closes the inbox of a run when that ends, in whatever way: who waits for it is told.
 #[derive(Debug)]
-pub(crate) struct Closing(pub(crate) Arc<Inbox>);
+pub(crate) struct Closing {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) observer: Option<Observer>,
+}
 
 impl Drop for Closing {
     fn drop(&mut self) {
         let taps = {
-            let mut asked = self.0.asked.lock();
+            let mut asked = self.inbox.asked.lock();
             asked.over = true;
             std::mem::take(&mut asked.taps)
         };
         taps.iter().for_each(Tap::end);
+        if let Some(observer) = &self.observer {
+            observer.close();
+        }
     }
 }
 

@@ -69,17 +69,17 @@ impl Machine {
         let mut members = self.doors.iter().map(|&component| &self.members[component]);
         members.any(|member| {
             let seen = member.door.as_ref().map(|door| door.peek());
-            let runs = member.active && !member.finished;
             let resumed = seen.is_some_and(|seen| member.held && !seen.held);
-            runs && (member.woken || seen.is_some_and(|seen| seen.woken) || resumed)
+            member.may_finish() && (member.woken || seen.is_some_and(|seen| seen.woken) || resumed)
         })
     }
 
     /// Whether more may come from outside.
     pub(crate) fn expects_news(&self) -> bool {
-        let mut members = self.doors.iter().map(|&component| &self.members[component]);
-        let mut open = members.clone().filter_map(|member| member.door.as_ref());
-        open.any(|door| door.is_open()) || members.any(|member| member.held)
+        let members = self.doors.iter().map(|&component| &self.members[component]);
+        // Of one that is finished or was deactivated nothing more can come.
+        let mut members = members.filter(|member| member.may_finish());
+        members.any(|member| member.held || member.door.as_ref().is_some_and(|d| d.is_open()))
     }
 }
 

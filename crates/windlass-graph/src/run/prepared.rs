@@ -97,7 +97,10 @@ impl Prepared {
     pub fn begin(&self, options: RunOptions) -> Run {
         let inbox = Arc::<Inbox>::default();
         Run {
-            closing: Closing(inbox.clone()),
+            closing: Closing {
+                inbox: inbox.clone(),
+                observer: options.observer.clone(),
+            },
             control: Control {
                 plan: self.plan.clone(),
                 inbox,
@@ -234,7 +237,8 @@ impl Run {
     /// Runs it here, and waits for its end. Components on `event_loop` and `fixed_rate` lanes run in the task
     /// that awaits this, those on `thread_pool` lanes on threads of their own.
     ///
-    /// If the future is dropped, its components are dropped as they are, without being deactivated.
+    /// If the future is dropped, its components are dropped as they are, without being deactivated. A run on the real
+    /// clock, which has a thread of its own, comes to its end there instead, as if it had been asked to stop.
     pub async fn run(self) -> RunResult {
         let Run {
             prepared,
@@ -322,6 +326,7 @@ impl Journey {
     ) -> RunResult {
         let plan = machine.plan.clone();
         let id = &plan.graph.lanes[lane].id;
+        let stop = self.options.stop.clone();
         let no_thread = |why: &str| format!("lane {id} has no thread: {why}");
         let (give, given) = oneshot::channel();
         let on_thread = async move {
@@ -331,6 +336,8 @@ impl Journey {
                 Err(_) => std::future::pending().await,
             }
         };
+        // The thread sleeps until its next tick: if nobody waits for it any more, it is told.
+        let _told = stop.drop_guard();
         let thread = match driver_thread(&plan.graph, lane).run_in(runtime, on_thread) {
             Ok(thread) => thread,
             Err(error) => return never_began(machine, no_thread(&error.to_string())),

@@ -22,7 +22,8 @@ use crate::channel::oneshot;
 use crate::handle::Handle;
 
 /// A future that runs on a thread of its own, from [`Builder::run_in`](super::Builder::run_in). Its output can be
-/// awaited. If this is dropped before, the future is dropped, too, the next time it waits.
+/// awaited. If this is dropped before, the future is dropped, too, the next time it is pending; a future that sleeps in
+/// place has to be told by something that ends its sleep.
 #[must_use = "the future is dropped with this"]
 pub struct OwnThread<T> {
     bed: Arc<Bed>,

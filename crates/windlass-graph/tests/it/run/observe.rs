@@ -1,5 +1,6 @@
 //! Watching a run: what is said at which level, what gets out, and what has to hold.
 
+use std::future::Future;
 use std::time::Duration;
 
 use windlass_graph::observe::{
@@ -385,4 +386,41 @@ fn a_run_that_is_observed_does_the_same() {
     for level in [Level::Off, Level::Summary, Level::Detailed, Level::Debug] {
         assert_eq!(told(Some(level)), alone, "{level}");
     }
+}
+
+#[test]
+fn whoever_collects_is_told_however_the_run_ends() {
+    Runtime::simulated(6).block_on(async {
+        // It never begins.
+        let (observer, events) = observe(at(Level::Summary));
+        let kept = observer.clone();
+        let options = |observer| RunOptions {
+            observer: Some(observer),
+            ..RunOptions::steps(u64::MAX)
+        };
+        drop(Stage::new(TEXT).begin(options(observer)));
+        assert_eq!(events.next().await, None);
+        drop(kept);
+
+        // It is dropped on its way.
+        let (observer, events) = observe(at(Level::Summary));
+        let kept = observer.clone();
+        let run = Stage::new(TEXT).begin(options(observer)).run();
+        let mut run = Box::pin(run);
+        std::future::poll_fn(|cx| {
+            assert!(run.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        drop(run);
+        while events.next().await.is_some() {}
+        drop(kept);
+
+        // It cannot begin.
+        let (observer, events) = observe(at(Level::Summary));
+        let stage = Stage::new(&TEXT.replace("test.Fail", "test.Nothing"));
+        let result = stage.begin(options(observer)).run().await;
+        assert!(!result.is_ok());
+        assert_eq!(events.next().await, None);
+    });
 }

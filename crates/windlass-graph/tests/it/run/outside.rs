@@ -255,6 +255,35 @@ edges:
     assert_eq!(seen.len() as u64 + refused, 6, "{seen:?}");
 }
 
+#[test]
+fn nobody_waits_for_a_component_that_was_deactivated_while_it_held_off() {
+    let mut stage = stage(
+        "
+components:
+  - {id: in, type: test.Two, execution: {lane: main}}
+  - {id: out, type: test.Slow, config: {takes_ms: 3600000}, execution: {lane: main, on_error: isolate},
+     trigger_policy: {type: any_input, input: in, max_latency_ms: 1000}}
+edges:
+  - {id: e, from: in.out, to: out.in, kind: immediate, policy: {mode: queue, capacity: 4, overflow: reject}}
+",
+    );
+    let open = Descriptor::new().open_ports();
+    stage.registry.function("test.Two", open, |invocation| {
+        invocation.publish_to("out", 1);
+        invocation.publish_to("out", 2);
+        invocation.finish();
+        Ok(())
+    });
+    // Both are taken together: the first makes it hold off, the second finds no room.
+    Runtime::simulated(8).block_on(async {
+        let began = time::Instant::now();
+        let result = stage.prepared().run(until_idle()).await;
+        assert_eq!(result.stop_reason, StopReason::Idle);
+        assert_eq!(result.metrics.sum("runtime.lifecycle.isolated_count"), 1.0);
+        assert!(began.elapsed() < Duration::from_secs(1));
+    });
+}
+
 /// Publishes `config.lines` numbers, one at a time, and then is finished.
 #[derive(Default)]
 struct Ends {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use windlass_graph::component::{Descriptor, Failure, Registry};
-use windlass_graph::model::{BoundaryRole, Graph, Lane, LaneKind, LaneOverflow, OnError};
+use windlass_graph::model::{BoundaryRole, Graph, Lane, LaneKind, OnError};
 use windlass_graph::{Prepared, RunOptions, RunResult, StopReason};
 use windlass_runtime::Runtime;
 
@@ -330,17 +330,26 @@ components:
 
 #[test]
 fn a_pool_that_fails_fast_is_not_run_ahead() {
-    let lanes = "one: {type: thread_pool, overflow: fail_fast}, two: {type: thread_pool}";
-    let mut stage = two_branches(lanes);
-    stage
-        .registry
-        .function("test.Meet", Descriptor::new().open_ports(), |invocation| {
-            let name = invocation.component();
-            invocation.publish_to("out", name);
-            Ok(())
-        });
+    // `b` gets two messages, and its lane takes one: but `a` comes before, and ends the run.
+    let lanes = "one: {type: thread_pool}, two: {type: thread_pool, overflow: fail_fast}";
+    let text = two_branches(lanes);
+    let text = text
+        .text()
+        .replace("epochs: [[1]]", "epochs: [[1, 2]]")
+        .replace(
+            "to: b.in, kind: immediate",
+            "to: b.in, kind: immediate, policy: {mode: queue, capacity: 4}",
+        );
+    let mut stage = Stage::file(&text);
+    let open = Descriptor::new().open_ports();
+    stage.registry.function("test.Meet", open, |invocation| {
+        match invocation.component() {
+            "a" => Err(Failure::new("on purpose")),
+            _ => Ok(()),
+        }
+    });
     let result = stage.run_really(RunOptions::steps(2));
-    assert!(result.is_ok(), "{:?}", result.errors);
-    assert_eq!(stage.log.take().len(), 4);
-    let _ = LaneOverflow::FailFast;
+    assert_eq!(result.errors.len(), 1, "{:?}", result.errors);
+    assert_eq!(result.errors[0].component_id, "a");
+    assert_eq!(count(&result, "scheduler.rejected_count", "two"), 0);
 }
