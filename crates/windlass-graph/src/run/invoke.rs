@@ -193,7 +193,11 @@ impl Machine {
             let given = &finished.call;
             finished.failed = call(body, &self.env, component, inputs, &mut out, given);
         }
-        self.clock = clock::now();
+        let end = match self.trace.on {
+            true => clock::now(),
+            false => self.near.now(),
+        };
+        self.clock = end.max(start);
         finished.end = self.clock;
         let result = self
             .settle(component, &finished, &mut out)

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::sync::clock;
+use windlass_core::sync::{Near, clock};
 use windlass_runtime::dispatch::Attributes;
 
 use super::apart::Apart;
@@ -93,6 +93,8 @@ pub(crate) struct Machine {
     pub(crate) clock_zero: u64,
     /// The last reading of the real clock: the end of one invocation is the start of the next.
     pub(crate) clock: u64,
+    /// The look at the clock at the begin of this epoch.
+    pub(crate) near: Near,
     /// Not here while they are in use.
     pub(crate) ready: Option<Box<Ready>>,
     pub(crate) outbox: Option<Box<Outbox>>,
@@ -202,6 +204,7 @@ impl Machine {
             has_turns: false,
             clock_zero: 0,
             clock: 0,
+            near: Near::default(),
             ready: None,
             outbox: None,
             inputs: Vec::new(),
@@ -284,7 +287,8 @@ impl Machine {
         let epoch = self.env.epoch + 1;
         self.set_env(|env| env.epoch = epoch);
         self.health.epoch = epoch;
-        let start = clock::now();
+        self.near = Near::look();
+        let start = self.near.at();
         self.clock = start;
         if self.trace.on {
             self.note(TraceName::SchedulerIterationBegin, start);
