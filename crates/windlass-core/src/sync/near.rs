@@ -57,7 +57,7 @@ impl Near {
 ))]
 mod counter {
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     use super::clock;
 
