@@ -82,6 +82,13 @@ pub struct Exited {
     pub by: Bond,
 }
 
+impl Exited {
+    /// The end of this process, for this reason.
+    pub fn new(pid: Pid, reason: ExitReason, by: Bond) -> Exited {
+        Exited { pid, reason, by }
+    }
+}
+
 /// What lets one process learn of another's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bond {
@@ -96,6 +103,11 @@ pub enum Bond {
 pub struct MonitorRef(pub(crate) u64);
 
 impl MonitorRef {
+    /// The monitor with this number.
+    pub fn from_number(number: u64) -> MonitorRef {
+        MonitorRef(number)
+    }
+
     /// Its number, as the command `Monitor` answers it.
     pub fn number(self) -> u64 {
         self.0
@@ -128,6 +140,13 @@ impl Fault {
 impl<E: Error> From<E> for Fault {
     fn from(error: E) -> Fault {
         Fault::new(error.to_string())
+    }
+}
+
+/// The end that this is the reason of.
+impl From<ExitReason> for Fault {
+    fn from(reason: ExitReason) -> Fault {
+        Fault(Box::new(reason))
     }
 }
 

@@ -219,6 +219,12 @@ impl ProcessContext {
         self.core.shell.host.demonitor(&*self.core, monitor);
     }
 
+    /// Asks for a step of this process, though no event may have come: for those that keep what wakes them in a
+    /// place of their own. Several before the step are one.
+    pub fn nudge(&self) {
+        self.core.shell.nudge();
+    }
+
     /// A token that is cancelled when the process ends, or goes on with other code.
     pub fn token(&self) -> CancellationToken {
         self.core.shell.context()
@@ -333,7 +339,10 @@ enum After {
     /// Another one, in a later turn.
     Yield,
     /// Nothing, until something comes.
-    Wait,
+    Wait {
+        /// It waits for something else than messages.
+        blocked: bool,
+    },
     End(Result<Payload, ExitReason>),
 }
 
@@ -378,7 +387,7 @@ impl StepBody {
 
     /// Files what has come; true if there was something. The error ends the process.
     fn hear(&mut self) -> Result<bool, ExitReason> {
-        let mut heard = false;
+        let mut heard = self.core.shell.take_nudge();
         while let Some(signal) = self.core.shell.next_signal(&mut self.signals)? {
             let event = match signal {
                 Signal::Complete { tag, epoch, result } if epoch == self.epoch => {
@@ -426,7 +435,8 @@ impl StepBody {
             // It made progress, and there is more: it is asked again. Otherwise it wants something else
             // than what is there, and waits for that.
             Status::Idle | Status::Blocked if taken && !self.is_empty() => After::Again,
-            Status::Idle | Status::Blocked => After::Wait,
+            Status::Idle => After::Wait { blocked: false },
+            Status::Blocked => After::Wait { blocked: true },
             Status::Upgrade(_) => unreachable!("done above"),
         }
     }
@@ -532,6 +542,7 @@ impl Body for StepBody {
                     this.end(result);
                     return Poll::Ready(());
                 }
+                After::Wait { blocked: true } => this.core.shell.end_step(true),
                 // Idle with something outstanding is Blocked by construction.
                 _ => this.core.shell.end_step(this.outstanding > 0),
             }

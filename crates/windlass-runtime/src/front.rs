@@ -109,6 +109,11 @@ impl Handle {
         Ok(made)
     }
 
+    /// Whether clock, randomness and network are those of a simulation.
+    pub fn is_simulated(&self) -> bool {
+        self.shared().simulator().is_some()
+    }
+
     /// A random number; in a simulation one of its dice, also when it is not running.
     pub fn random(&self) -> u64 {
         match self.shared().simulator() {

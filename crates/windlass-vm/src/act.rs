@@ -1,0 +1,200 @@
+//! What guests do to each other: one place for both placements.
+//!
+//! On the pool, whoever runs the guest does it at once. On the reactor it is posted, and the reactor does it, so that
+//! all decisions are made in one place and in an order that can be written down.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::task::contain;
+use windlass_process::Payload;
+use windlass_runtime::time::sleep;
+
+use crate::exception::Exception;
+use crate::guest::{Answer, Ending};
+use crate::object::{Channel, Mutex, Semaphore, Waiter};
+use crate::reason::{Reason, Work};
+use crate::task::{Queue, Seat, Timer};
+use crate::vm::{Place, Shared};
+
+/// Something that a guest does.
+pub(crate) enum Op {
+    Begin { tag: u64, reason: Reason },
+    Withdraw { tag: u64 },
+    Unlock(Mutex),
+    Release(Semaphore, usize),
+    Close(Channel),
+    Spawned(Arc<Seat>),
+}
+
+impl Op {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Op::Begin { reason, .. } => reason.kind().name(),
+            Op::Withdraw { .. } => "withdraw",
+            Op::Unlock(_) => "unlock",
+            Op::Release(..) => "release",
+            Op::Close(_) => "close",
+            Op::Spawned(_) => "spawned",
+        }
+    }
+}
+
+impl Shared {
+    /// Does it, or has it done.
+    pub(crate) fn act(self: &Arc<Shared>, seat: &Arc<Seat>, op: Op) {
+        match &self.place {
+            Place::Pool(_) => self.perform(seat, op),
+            Place::Reactor(reactor) => reactor.post_op(seat, op),
+        }
+    }
+
+    /// Does it.
+    pub(crate) fn perform(self: &Arc<Shared>, seat: &Arc<Seat>, op: Op) {
+        match op {
+            Op::Begin { tag, reason } => self.begin(seat, tag, reason),
+            Op::Withdraw { tag } => seat.withdraw(tag),
+            Op::Unlock(mutex) => mutex.pass_on(seat),
+            Op::Release(semaphore, permits) => semaphore.release(permits),
+            Op::Close(channel) => channel.close(),
+            // On the pool it runs already.
+            Op::Spawned(_) => {}
+        }
+    }
+
+    fn begin(self: &Arc<Shared>, seat: &Arc<Seat>, tag: u64, reason: Reason) {
+        if let Reason::Begun = reason {
+            return;
+        }
+        let Some(waiter) = seat.begin_wait(tag, reason.kind()) else {
+            return;
+        };
+        let generation = waiter.generation;
+        match reason {
+            Reason::AwaitTask(task) => task.seat.await_by(waiter),
+            Reason::Sleep(time) => self.set_timer(&waiter, time, Ok(Payload::Nil.into())),
+            Reason::MutexLock(mutex) => {
+                seat.set_queue(generation, Queue::Mutex(mutex.clone()));
+                mutex.lock(waiter);
+            }
+            Reason::SemaphoreAcquire(semaphore, permits) => {
+                seat.set_queue(generation, Queue::Semaphore(semaphore.clone()));
+                semaphore.acquire(waiter, permits);
+            }
+            Reason::ChannelSend(channel, value) => {
+                seat.set_queue(generation, Queue::Channel(channel.clone()));
+                channel.send(waiter, value);
+            }
+            Reason::ChannelReceive(channel) => {
+                seat.set_queue(generation, Queue::Channel(channel.clone()));
+                channel.receive(waiter);
+            }
+            Reason::Receive { pattern, timeout } => {
+                seat.set_queue(generation, Queue::Mail);
+                seat.mail.lock().receives.push((generation, pattern));
+                if let Some(timeout) = timeout {
+                    self.set_timer(&waiter, timeout, Err(Exception::TimedOut));
+                }
+                self.want_mail(seat);
+            }
+            Reason::Exit => {
+                seat.set_queue(generation, Queue::Mail);
+                seat.mail.lock().exits.push(generation);
+                self.want_mail(seat);
+            }
+            Reason::IoWait(work) => self.submit(waiter, work),
+            Reason::Custom(custom) => {
+                seat.customs.lock().push((generation, custom));
+                self.want_mail(seat);
+            }
+            Reason::Begun => {}
+        }
+    }
+
+    /// The process of this guest has something to look for. On the pool it is the one that is running.
+    fn want_mail(&self, seat: &Seat) {
+        if let Place::Reactor(reactor) = &self.place
+            && !reactor.is_replaying()
+        {
+            seat.nudge();
+        }
+    }
+
+    fn set_timer(self: &Arc<Shared>, waiter: &Waiter, time: Duration, ending: Ending) {
+        let (seat, generation) = (&waiter.seat, waiter.generation);
+        match &self.place {
+            Place::Reactor(reactor) => {
+                let key = reactor.add_deadline(time, waiter.clone(), ending);
+                seat.set_timer(generation, Timer::Deadline(key));
+            }
+            Place::Pool(_) => {
+                let waiter = waiter.clone();
+                let task = self.runtime.spawn(async move {
+                    sleep(time).await;
+                    let _ = waiter.end(ending);
+                });
+                seat.set_timer(generation, Timer::Task(task.abort_handle()));
+            }
+        }
+    }
+
+    /// Has blocking work done.
+    fn submit(self: &Arc<Shared>, waiter: Waiter, work: Work) {
+        match &self.place {
+            Place::Reactor(reactor) => reactor.submit(waiter, work),
+            Place::Pool(_) => self.run_blocking(waiter, work, |waiter, ending| {
+                let _ = waiter.end(ending);
+            }),
+        }
+    }
+
+    /// Does blocking work on a thread for that, and tells `done` what came of it.
+    pub(crate) fn run_blocking(
+        &self,
+        waiter: Waiter,
+        work: Work,
+        done: impl FnOnce(Waiter, Ending) + Send + 'static,
+    ) {
+        let mut answer = Blocked(Some((waiter, done)));
+        let job = move || {
+            let ending = match catch_unwind(AssertUnwindSafe(work.0)) {
+                Ok(result) => result.map(Answer::Value),
+                Err(panic) => {
+                    let message = message_of(&*panic);
+                    contain(|| drop(panic));
+                    Err(Exception::Panicked(message))
+                }
+            };
+            answer.tell(ending);
+        };
+        // Without a thread the closure is dropped, and says so.
+        drop(self.runtime.try_spawn_blocking(job));
+    }
+}
+
+/// What came of blocking work, which may not have been done at all.
+struct Blocked<F: FnOnce(Waiter, Ending)>(Option<(Waiter, F)>);
+
+impl<F: FnOnce(Waiter, Ending)> Blocked<F> {
+    fn tell(&mut self, ending: Ending) {
+        if let Some((waiter, done)) = self.0.take() {
+            done(waiter, ending);
+        }
+    }
+}
+
+impl<F: FnOnce(Waiter, Ending)> Drop for Blocked<F> {
+    fn drop(&mut self) {
+        self.tell(Err(Exception::NoThread));
+    }
+}
+
+/// The text of a panic.
+pub(crate) fn message_of(panic: &(dyn std::any::Any + Send)) -> Arc<str> {
+    let text = panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").into()
+}

@@ -1,0 +1,43 @@
+//! Guest VMs on the Windlass runtime: code of other languages that is preempted, waits, and can be replayed.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | guest | code of some language, driven in steps by the runtime; a process like any other |
+//! | task | a guest that was started |
+//! | slice | how long a guest may run while others are ready |
+//! | suspension | a guest waits: for a task, time, a lock, permits, a channel, a message, blocking work, a command |
+//! | reactor | the control loop that makes every decision about guests, one after the other |
+//! | placement | who decides: the reactor (recorded and replayed), or each worker of the pool for itself (faster) |
+//!
+//! The author of a VM implements [`Guest`]; `docs/guests.md` explains how, on a small VM.
+#![forbid(unsafe_code)]
+
+mod act;
+mod budget;
+mod error;
+mod exception;
+mod guest;
+mod limits;
+mod object;
+mod park;
+mod pool;
+mod reactor;
+mod reason;
+mod record;
+mod shell;
+mod slot;
+mod spawn;
+mod task;
+mod vm;
+
+pub use budget::Budget;
+pub use error::{BuildError, RecordingError, SpawnError};
+pub use exception::Exception;
+pub use guest::{Answer, Ending, Guest, NativeResult, Resume, Step};
+pub use limits::Limits;
+pub use object::{Channel, Mutex, Semaphore};
+pub use reason::{Custom, Reason, ReasonKind, Work};
+pub use slot::Bell;
+pub use spawn::SpawnOptions;
+pub use task::{Task, Uncaught};
+pub use vm::{Builder, Paused, Placement, ReplayPosition, Vm, VmSnapshot};

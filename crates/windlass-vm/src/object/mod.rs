@@ -1,0 +1,37 @@
+//! What guests wait for together: channels, mutexes, semaphores.
+//!
+//! Each has its state and its queue of waiters under one lock, and hands over directly: whoever waits longest is
+//! given the value, the mutex or the permits, and not told to try again. A waiter that is no longer there
+//! (cancelled, withdrawn, dead) says so when it is given something, and the next one gets it.
+
+mod channel;
+mod mutex;
+mod semaphore;
+
+pub use self::channel::Channel;
+pub use self::mutex::Mutex;
+pub use self::semaphore::Semaphore;
+
+use std::sync::Arc;
+
+use crate::guest::Ending;
+use crate::park::Generation;
+use crate::task::Seat;
+
+/// One wait of one guest, in the queue of something.
+#[derive(Clone)]
+pub(crate) struct Waiter {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) generation: Generation,
+}
+
+impl Waiter {
+    /// Ends the wait and wakes the guest; the ending comes back if nobody waits any more.
+    pub(crate) fn end(&self, ending: Ending) -> Result<(), Ending> {
+        self.seat.end_wait(self.generation, ending)
+    }
+
+    pub(crate) fn is(&self, seat: &Arc<Seat>, generation: Generation) -> bool {
+        self.generation == generation && Arc::ptr_eq(&self.seat, seat)
+    }
+}

@@ -1,0 +1,185 @@
+//! Guests on the workers of the runtime: each worker decides for itself.
+//!
+//! A guest's process steps it (`shell.rs`); the engine's queues are the ready queue. What is left to do here is
+//! preemption: the *ticker*, a thread of its own, looks at the slots in which guests run and asks those to make room
+//! whose slice is over.
+//!
+//! # When the ticker sleeps
+//! It looks once per slice, and sleeps for good when no guest has run for [`LINGER`] slices. Then it says so
+//! (`dozing`), and looks once more. Whoever begins a step stores the time in its slot first and then looks whether the
+//! ticker is dozing (both SeqCst): one of the two sees the other.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use windlass_core::sync::{Mutex, clock};
+use windlass_runtime::dispatch::{Dispatcher, OwnThread};
+use windlass_runtime::sync::Notify;
+use windlass_runtime::time::{Instant, precise};
+
+use crate::error::BuildError;
+use crate::slot::Slot;
+use crate::task::Seat;
+use crate::vm::{Place, Shared};
+
+/// How many slices without a guest the ticker stays awake for.
+const LINGER: u32 = 8;
+
+/// Of so many VMs a thread keeps its slot.
+const KEPT: usize = 4;
+
+pub(crate) struct Pool {
+    id: u64,
+    slice: Duration,
+    slots: Mutex<Vec<Weak<Slot>>>,
+    bell: Arc<Notify>,
+    dozing: Arc<AtomicBool>,
+    ticker: Mutex<Option<OwnThread<()>>>,
+}
+
+thread_local! {
+    /// Where guests run on this thread, by VM.
+    static SLOTS: RefCell<Vec<(u64, Arc<Slot>)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Pool {
+    pub(crate) fn new(slice: Duration) -> Pool {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        Pool {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            slice,
+            slots: Mutex::default(),
+            bell: Arc::default(),
+            dozing: Arc::new(AtomicBool::new(false)),
+            ticker: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn start(&self, shared: &Arc<Shared>) -> Result<(), BuildError> {
+        if shared.counting {
+            return Ok(());
+        }
+        let ticking = tick(Arc::downgrade(shared), self.bell.clone(), self.dozing.clone(), self.slice);
+        let ticker = Dispatcher::builder(1)
+            .name("windlass-vm-ticker")
+            .run_in(&shared.runtime, ticking)
+            .map_err(BuildError::Workers)?;
+        *self.ticker.lock() = Some(ticker);
+        Ok(())
+    }
+
+    /// The ticker ends with the last guest, which holds the VM's shared half.
+    pub(crate) fn stop(&self) {}
+
+    /// The slot of this thread.
+    fn slot(&self) -> Arc<Slot> {
+        SLOTS.with(|slots| {
+            let mut slots = slots.borrow_mut();
+            if let Some((_, slot)) = slots.iter().find(|(id, _)| *id == self.id) {
+                return slot.clone();
+            }
+            let slot = Arc::new(Slot::default());
+            let mut known = self.slots.lock();
+            known.retain(|slot| slot.strong_count() > 0);
+            known.push(Arc::downgrade(&slot));
+            drop(known);
+            if slots.len() >= KEPT {
+                slots.remove(0);
+            }
+            slots.push((self.id, slot.clone()));
+            slot
+        })
+    }
+
+    /// Asks every guest that runs to make room.
+    pub(crate) fn ask_all(&self, shared: &Shared) {
+        for slot in self.running() {
+            if slot.ask() {
+                shared.counts.asked();
+            }
+        }
+    }
+
+    fn running(&self) -> Vec<Arc<Slot>> {
+        let slots = self.slots.lock();
+        let there = slots.iter().filter_map(Weak::upgrade);
+        there.filter(|slot| slot.since() != 0).collect()
+    }
+
+    /// Asks those to make room whose slice is over; gives whether anybody runs.
+    fn look(&self, shared: &Shared, now: u64) -> bool {
+        let mut any = false;
+        for slot in self.running() {
+            any = true;
+            let since = slot.since();
+            if since != 0 && now.saturating_sub(since) >= self.slice.as_nanos() as u64 {
+                if slot.ask() {
+                    shared.counts.asked();
+                } else {
+                    // It could not stop where it was.
+                    slot.ring();
+                }
+            }
+        }
+        any
+    }
+}
+
+/// Asks guests to make room, as long as the VM is there.
+async fn tick(shared: Weak<Shared>, bell: Arc<Notify>, dozing: Arc<AtomicBool>, slice: Duration) {
+    // Twice per slice: nobody runs for longer than one and a half.
+    let period = slice / 2;
+    let mut quiet = 0;
+    loop {
+        let Some(vm) = shared.upgrade() else {
+            return;
+        };
+        let Place::Pool(pool) = &vm.place else {
+            return;
+        };
+        quiet = match pool.look(&vm, clock::now()) {
+            true => 0,
+            false => quiet + 1,
+        };
+        if quiet <= LINGER * 2 {
+            drop(vm);
+            let _ = precise::block_until_or(Instant::now() + period, bell.notified());
+            continue;
+        }
+        dozing.store(true, Ordering::SeqCst);
+        if pool.running().is_empty() {
+            drop(vm);
+            bell.notified().await;
+        }
+        dozing.store(false, Ordering::SeqCst);
+        quiet = 0;
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.bell.notify_one();
+    }
+}
+
+impl Shared {
+    /// Runs something in the slot of this thread, and counts the time.
+    pub(crate) fn on_slot<T>(&self, seat: &Seat, run: impl FnOnce(&Slot) -> T) -> T {
+        let Place::Pool(pool) = &self.place else {
+            unreachable!("the reactor gives slots itself");
+        };
+        let slot = pool.slot();
+        let began = clock::now();
+        slot.begin(began);
+        if pool.dozing.load(Ordering::SeqCst) {
+            pool.bell.notify_one();
+        }
+        let ran = run(&slot);
+        slot.end();
+        seat.cpu
+            .fetch_add(clock::now().saturating_sub(began), Ordering::Relaxed);
+        ran
+    }
+}

@@ -1,0 +1,670 @@
+//! The control loop.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use windlass_core::queue::Inbox;
+use windlass_core::sync::atomic::{Ordering, fence};
+use windlass_core::sync::clock;
+use windlass_process::{ExitReason, Payload};
+use windlass_runtime::dispatch::Dispatcher;
+use windlass_runtime::time::{Instant, Sleep, sleep_until};
+
+use super::event::{Event, StepResult, Stepped};
+use super::job::{Job, Todo};
+use super::{Reactor, end};
+use crate::act::Op;
+use crate::guest::{Ending, Resume};
+use crate::object::Waiter;
+use crate::park::Generation;
+use crate::reason::Reason;
+use crate::record::{Line, Script, Source};
+use crate::shell::{Arrived, begin, close};
+use crate::slot::Slot;
+use crate::task::Seat;
+use crate::vm::{Place, Shared};
+
+/// The control loop, as a future that ends when the VM is gone and its guests are.
+pub(super) struct Control {
+    vm: Arc<Shared>,
+    pool: Dispatcher,
+    inbox: Inbox<Event>,
+    news: News,
+    /// Guests that have not ended, by number.
+    seats: HashMap<u64, Arc<Seat>>,
+    last: u64,
+    slots: Vec<Arc<Slot>>,
+    /// Which guest each slot has.
+    used: Vec<Option<Arc<Seat>>>,
+    /// What guests go on with that were not stepped after all.
+    unused: HashMap<u64, Resume>,
+    /// Nothing is to run, as a recording says.
+    paused: bool,
+    timer: Option<Pin<Box<Sleep>>>,
+    stopping: bool,
+    replay: Replay,
+}
+
+/// What has come and not been looked at, by the step that looks at it.
+#[derive(Default)]
+struct News {
+    results: VecDeque<Happened>,
+    completions: VecDeque<(Waiter, Ending)>,
+    timers: VecDeque<(u64, u64)>,
+    outside: VecDeque<Outside>,
+}
+
+/// What came from the workers.
+enum Happened {
+    Op { seat: Arc<Seat>, op: Op },
+    Result(StepResult),
+}
+
+/// What came from elsewhere.
+enum Outside {
+    Inject(Arc<Seat>),
+    Input(Arc<Seat>, Generation, Ending),
+    Cancel(Arc<Seat>, Arc<str>),
+    Kill(Arc<Seat>),
+    Pause(bool),
+}
+
+/// What has come and is not due yet, in a replay.
+#[derive(Default)]
+struct Replay {
+    /// What guests do, by guest.
+    guests: HashMap<u64, VecDeque<Happened>>,
+    /// Guests that were started.
+    injected: VecDeque<Arc<Seat>>,
+}
+
+impl Control {
+    pub(super) fn new(vm: Arc<Shared>, pool: Dispatcher, workers: usize) -> Control {
+        Control {
+            vm,
+            pool,
+            inbox: Inbox::new(),
+            news: News::default(),
+            seats: HashMap::new(),
+            last: 0,
+            slots: (0..workers).map(|_| Arc::default()).collect(),
+            used: vec![None; workers],
+            unused: HashMap::new(),
+            paused: false,
+            timer: None,
+            stopping: false,
+            replay: Replay::default(),
+        }
+    }
+
+    fn reactor(&self) -> &Reactor {
+        match &self.vm.place {
+            Place::Reactor(reactor) => reactor,
+            Place::Pool(_) => unreachable!("this is the reactor's"),
+        }
+    }
+
+    /// One turn: the nine steps, without the last. Gives when it wants the next at the latest.
+    fn turn(&mut self) -> Option<u64> {
+        let mut channels = VecDeque::new();
+        let mut suspended = Vec::new();
+        // 1. What the workers say.
+        while let Some(happened) = self.news.results.pop_front() {
+            self.handle(happened, &mut channels, &mut suspended);
+        }
+        // 2. Blocking work goes to its threads.
+        self.submit();
+        // 3. And comes back.
+        while let Some((waiter, ending)) = self.news.completions.pop_front() {
+            self.log(|| Line::Io {
+                task: number(&waiter.seat),
+                wait: waiter.generation.0,
+                ending: ending.clone(),
+            });
+            let _ = waiter.end(ending);
+        }
+        // 4. Timers.
+        self.fire_timers();
+        // 5. Channels: each hands over directly, in the order of what was done.
+        while let Some((seat, op)) = channels.pop_front() {
+            self.vm.perform(&seat, op);
+        }
+        for seat in suspended {
+            if !seat.is_over() && !seat.park() {
+                self.reactor().make_ready(&seat);
+            }
+        }
+        // 6. What comes from outside.
+        while let Some(outside) = self.news.outside.pop_front() {
+            self.take_in(outside);
+        }
+        // 7. Those whose slice is over, if somebody waits for their slot.
+        let next = self.preempt();
+        // 8. Who runs next.
+        self.dispatch();
+        self.reactor().log.turn();
+        next
+    }
+
+    fn log(&self, line: impl FnOnce() -> Line) {
+        self.reactor().log.line(line);
+    }
+
+    // ---- step 1 ----
+
+    fn handle(
+        &mut self,
+        happened: Happened,
+        channels: &mut VecDeque<(Arc<Seat>, Op)>,
+        suspended: &mut Vec<Arc<Seat>>,
+    ) {
+        match happened {
+            Happened::Op { seat, op } => {
+                self.log(|| Line::Op {
+                    task: number(&seat),
+                    name: op.name().to_owned(),
+                });
+                self.deed(seat, op, channels);
+            }
+            Happened::Result(result) => self.result(result, channels, suspended),
+        }
+    }
+
+    fn deed(&mut self, seat: Arc<Seat>, op: Op, channels: &mut VecDeque<(Arc<Seat>, Op)>) {
+        match op {
+            Op::Spawned(child) => self.admit(&child),
+            // After the channels' own: what it takes back may be one of them.
+            Op::Withdraw { .. } | Op::Close(_) => channels.push_back((seat, op)),
+            Op::Begin {
+                reason: Reason::ChannelSend(..) | Reason::ChannelReceive(_),
+                ..
+            } => channels.push_back((seat, op)),
+            op => self.vm.perform(&seat, op),
+        }
+    }
+
+    fn result(
+        &mut self,
+        result: StepResult,
+        channels: &mut VecDeque<(Arc<Seat>, Op)>,
+        suspended: &mut Vec<Arc<Seat>>,
+    ) {
+        let StepResult {
+            seat,
+            slot,
+            stepped,
+            spent,
+            script,
+        } = result;
+        self.used[slot] = None;
+        if let Stepped::Rejected(resume) = stepped {
+            // The slot is free again, and the guest still wants to go on.
+            self.unused.insert(number(&seat), resume);
+            self.reactor().ready.lock().push_front(seat);
+            return;
+        }
+        self.log(|| Line::Result {
+            task: number(&seat),
+            step: match &script {
+                Script::Reading { short: true, .. } => "asked for more than then".to_owned(),
+                _ => stepped.name(),
+            },
+            spent,
+            answers: match script {
+                Script::Writing(answers) => answers,
+                Script::Reading { given, .. } => given,
+                Script::Live => Vec::new(),
+            },
+        });
+        if seat.is_over() {
+            // It was ended meanwhile.
+            return end(&seat);
+        }
+        match stepped {
+            Stepped::Yield => self.reactor().make_ready(&seat),
+            Stepped::Suspend(reason) => {
+                self.deed(seat.clone(), begin(reason), channels);
+                suspended.push(seat);
+            }
+            Stepped::Over(result) => self.finish(&seat, result),
+            Stepped::Rejected(_) => {}
+        }
+    }
+
+    fn finish(&mut self, seat: &Arc<Seat>, result: Result<Payload, ExitReason>) {
+        self.seats.remove(&number(seat));
+        seat.finish(result);
+        seat.nudge();
+    }
+
+    /// A guest that is new.
+    fn admit(&mut self, seat: &Arc<Seat>) {
+        self.last += 1;
+        seat.number.store(self.last, Ordering::Relaxed);
+        // Its process may have ended already.
+        if !seat.is_over() {
+            self.seats.insert(self.last, seat.clone());
+            self.reactor().make_ready(seat);
+        }
+    }
+
+    // ---- steps 2 to 4 ----
+
+    fn submit(&mut self) {
+        loop {
+            let next = self.reactor().submissions.lock().pop_front();
+            let Some((waiter, work)) = next else {
+                return;
+            };
+            if self.reactor().is_replaying() {
+                // The recording knows what came of it.
+                continue;
+            }
+            self.vm.run_blocking(waiter, work, |waiter, ending| {
+                let vm = waiter.seat.vm.clone();
+                if let Place::Reactor(reactor) = &vm.place {
+                    reactor.post(Event::Io { waiter, ending });
+                }
+            });
+        }
+    }
+
+    fn fire_timers(&mut self) {
+        if self.reactor().is_replaying() {
+            while let Some(key) = self.news.timers.pop_front() {
+                let due = self.reactor().deadlines.lock().remove(key);
+                if let Some((waiter, ending)) = due {
+                    self.fire(waiter, ending);
+                }
+            }
+            return;
+        }
+        let now = clock::now();
+        loop {
+            let due = self.reactor().deadlines.lock().pop_due(now);
+            match due {
+                Some((waiter, ending)) => self.fire(waiter, ending),
+                None => return,
+            }
+        }
+    }
+
+    fn fire(&self, waiter: Waiter, ending: Ending) {
+        self.log(|| Line::Timer {
+            task: number(&waiter.seat),
+            wait: waiter.generation.0,
+        });
+        let _ = waiter.end(ending);
+    }
+
+    // ---- step 6 ----
+
+    fn take_in(&mut self, outside: Outside) {
+        match outside {
+            Outside::Inject(seat) => {
+                self.admit(&seat);
+                self.log(|| Line::Inject {
+                    task: number(&seat),
+                });
+            }
+            Outside::Input(seat, generation, ending) => {
+                self.log(|| Line::Input {
+                    task: number(&seat),
+                    wait: generation.0,
+                    ending: ending.clone(),
+                });
+                seat.input(generation, ending);
+            }
+            Outside::Cancel(seat, reason) => {
+                self.log(|| Line::Cancel {
+                    task: number(&seat),
+                    reason: reason.as_ref().to_owned(),
+                });
+                seat.cancel(reason);
+            }
+            Outside::Kill(seat) => {
+                self.log(|| Line::Kill {
+                    task: number(&seat),
+                });
+                self.seats.remove(&number(&seat));
+                end(&seat);
+            }
+            Outside::Pause(on) => {
+                self.log(|| Line::Pause { on });
+                self.paused = on;
+            }
+        }
+    }
+
+    // ---- steps 7 and 8 ----
+
+    /// Asks guests to make room; gives when to look again.
+    fn preempt(&self) -> Option<u64> {
+        if self.vm.counting {
+            return None;
+        }
+        let running = || {
+            let slots = self.slots.iter().zip(&self.used);
+            slots.filter_map(|(slot, used)| used.as_ref().map(|_| slot))
+        };
+        if self.paused {
+            running()
+                .filter(|slot| slot.ask())
+                .for_each(|_| self.vm.counts.asked());
+            return None;
+        }
+        let waiting = self.reactor().ready.lock().len();
+        let free = self.used.iter().filter(|used| used.is_none()).count();
+        if waiting <= free {
+            return None;
+        }
+        let now = clock::now();
+        let slice = self.reactor().slice.as_nanos() as u64;
+        let mut next = None;
+        for slot in running() {
+            let since = match slot.since() {
+                // On its way to a worker, or back.
+                0 => now,
+                since => since,
+            };
+            let mut over = since + slice;
+            if over <= now {
+                match slot.ask() {
+                    true => self.vm.counts.asked(),
+                    // It could not stop where it was.
+                    false => slot.ring(),
+                }
+                over = now + slice / 2;
+            }
+            next = Some(next.map_or(over, |next: u64| next.min(over)));
+        }
+        next
+    }
+
+    fn dispatch(&mut self) {
+        if self.paused {
+            return;
+        }
+        while let Some(place) = self.used.iter().position(Option::is_none) {
+            let next = self.reactor().ready.lock().pop_front();
+            let Some(seat) = next else {
+                return;
+            };
+            let guest = seat.guest.lock().take();
+            let Some(guest) = guest else {
+                continue;
+            };
+            if seat.is_over() {
+                close(guest);
+                continue;
+            }
+            let task = number(&seat);
+            let arrived = Arrived::of(&seat);
+            let resume = match self.unused.remove(&task) {
+                None => arrived.into_resume(),
+                Some(resume) => arrived.after(resume),
+            };
+            self.log(|| Line::Dispatch { task, slot: place });
+            let script = self.reactor().log.script(task);
+            self.used[place] = Some(seat.clone());
+            drop(self.pool.spawn(Job {
+                seat,
+                slot: self.slots[place].clone(),
+                place,
+                todo: Some(Todo {
+                    guest,
+                    resume,
+                    script,
+                }),
+            }));
+        }
+    }
+
+    // ---- what has come ----
+
+    fn fetch(&mut self) -> bool {
+        let vm = self.vm.clone();
+        let Place::Reactor(reactor) = &vm.place else {
+            return false;
+        };
+        let mut any = false;
+        loop {
+            let next = self.inbox.pop().or_else(|| {
+                self.inbox.fetch(&reactor.inbox);
+                self.inbox.pop()
+            });
+            let Some(event) = next else {
+                break;
+            };
+            any = true;
+            match self.reactor().is_replaying() {
+                true => self.sort_for_replay(event),
+                false => self.sort(event),
+            }
+        }
+        let paused = self.vm.is_paused();
+        if !self.reactor().is_replaying() && paused != self.paused {
+            self.news.outside.push_back(Outside::Pause(paused));
+            any = true;
+        }
+        any
+    }
+
+    fn sort(&mut self, event: Event) {
+        let news = &mut self.news;
+        match event {
+            Event::Op { seat, op } => news.results.push_back(Happened::Op { seat, op }),
+            Event::Result(result) => news.results.push_back(Happened::Result(result)),
+            Event::Io { waiter, ending } => news.completions.push_back((waiter, ending)),
+            Event::Input {
+                seat,
+                generation,
+                ending,
+            } => {
+                let input = Outside::Input(seat, generation, ending);
+                news.outside.push_back(input);
+            }
+            Event::Cancel { seat, reason } => {
+                news.outside.push_back(Outside::Cancel(seat, reason));
+            }
+            Event::Kill { seat } => news.outside.push_back(Outside::Kill(seat)),
+            Event::Inject { seat } => news.outside.push_back(Outside::Inject(seat)),
+            Event::Poke => {}
+            Event::Stop => self.stopping = true,
+            Event::EndRecording => self.reactor().log.end_recording(),
+        }
+    }
+
+    /// In a replay only guests, and those who start them, are listened to.
+    fn sort_for_replay(&mut self, event: Event) {
+        match event {
+            Event::Op { seat, op } => {
+                let queue = self.replay.guests.entry(number(&seat)).or_default();
+                queue.push_back(Happened::Op { seat, op });
+            }
+            Event::Result(result) => {
+                let queue = self.replay.guests.entry(number(&result.seat)).or_default();
+                queue.push_back(Happened::Result(result));
+            }
+            Event::Inject { seat } => self.replay.injected.push_back(seat),
+            Event::Stop => self.stopping = true,
+            _ => {}
+        }
+    }
+
+    /// Puts together what the next turn of the recording consists of; false if something of it has not come yet.
+    fn gather(&mut self) -> bool {
+        let vm = self.vm.clone();
+        let Place::Reactor(reactor) = &vm.place else {
+            return false;
+        };
+        let Some(lines) = reactor.log.next_turn() else {
+            if !reactor.log.is_over() {
+                reactor.log.end_of_replay();
+            }
+            self.end_all();
+            return false;
+        };
+        if let Some(line) = lines.iter().find(|line| !self.has_come(line, &lines)) {
+            // Nobody runs: it will not come.
+            let runs = self.used.iter().any(Option::is_some);
+            if !runs && !matches!(line.source(), Source::Outside) {
+                reactor.log.diverged(line, "nothing".to_owned());
+                self.end_all();
+            }
+            return false;
+        }
+        for line in lines {
+            self.gather_line(line);
+        }
+        true
+    }
+
+    /// Whether everything of this line's source that the turn has is there.
+    fn has_come(&self, line: &Line, turn: &[Line]) -> bool {
+        let source = line.source();
+        let wanted = turn.iter().filter(|line| line.source() == source).count();
+        match source {
+            Source::Guest(task) => {
+                let queue = self.replay.guests.get(&task);
+                queue.map_or(0, VecDeque::len) >= wanted
+            }
+            Source::Outside => self.replay.injected.len() >= wanted,
+            Source::File | Source::Decision => true,
+        }
+    }
+
+    fn gather_line(&mut self, line: Line) {
+        let seat = |task: u64| self.seats.get(&task).cloned();
+        let news = &mut self.news;
+        match line {
+            Line::Op { task, .. } | Line::Result { task, .. } => {
+                let queue = self.replay.guests.get_mut(&task);
+                news.results.extend(queue.and_then(VecDeque::pop_front));
+            }
+            Line::Inject { .. } => {
+                let seat = self.replay.injected.pop_front();
+                news.outside.extend(seat.map(Outside::Inject));
+            }
+            Line::Io { task, wait, ending } => {
+                news.completions.extend(seat(task).map(|seat| {
+                    let generation = Generation(wait);
+                    (Waiter { seat, generation }, ending)
+                }));
+            }
+            Line::Timer { task, wait } => news.timers.push_back((task, wait)),
+            Line::Input { task, wait, ending } => {
+                let input = |seat| Outside::Input(seat, Generation(wait), ending);
+                news.outside.extend(seat(task).map(input));
+            }
+            Line::Cancel { task, reason } => {
+                let cancel = |seat| Outside::Cancel(seat, reason.into());
+                news.outside.extend(seat(task).map(cancel));
+            }
+            Line::Kill { task } => news.outside.extend(seat(task).map(Outside::Kill)),
+            Line::Pause { on } => news.outside.push_back(Outside::Pause(on)),
+            Line::Dispatch { .. } | Line::Turn | Line::End => {}
+        }
+    }
+
+    /// Everything ends: the replay is over, or the runtime.
+    fn end_all(&mut self) {
+        for (_, seat) in self.seats.drain() {
+            end(&seat);
+        }
+        for seat in self.replay.injected.drain(..) {
+            end(&seat);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.stopping && self.seats.is_empty() && self.used.iter().all(Option::is_none)
+    }
+
+    /// Turns until there is nothing to do; gives when there will be.
+    fn go_on(&mut self) -> Option<u64> {
+        let mut next = None;
+        if self.reactor().is_replaying() {
+            loop {
+                self.fetch();
+                if !self.gather() {
+                    return None;
+                }
+                self.turn();
+            }
+        }
+        loop {
+            let any = self.fetch();
+            let now = clock::now();
+            let due = self.reactor().deadlines.lock().first();
+            let looks = next.is_some_and(|next| next <= now) || self.timer.is_some();
+            if !any && !looks && due.is_none_or(|due| due > now) {
+                break;
+            }
+            self.timer = None;
+            next = self.turn();
+        }
+        let due = self.reactor().deadlines.lock().first();
+        match (due, next) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// The number of a guest in a recording.
+fn number(seat: &Seat) -> u64 {
+    seat.number.load(Ordering::Relaxed)
+}
+
+impl Future for Control {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        if this.reactor().waker.get().is_none() {
+            let _ = this.reactor().waker.set(cx.waker().clone());
+            // Pairs with the fence in `Reactor::wake`.
+            fence(Ordering::SeqCst);
+        }
+        loop {
+            let next = this.go_on();
+            if this.is_done() {
+                return Poll::Ready(());
+            }
+            // 9. Sleeps until something is posted, or due.
+            let Some(next) = next else {
+                this.timer = None;
+                return Poll::Pending;
+            };
+            let left = next.saturating_sub(clock::now());
+            let at = Instant::now() + std::time::Duration::from_nanos(left);
+            let timer = this.timer.insert(Box::pin(sleep_until(at)));
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Whoever posts from now on is told.
+        let vm = self.vm.clone();
+        let Place::Reactor(reactor) = &vm.place else {
+            return;
+        };
+        let mut rest = reactor.inbox.close();
+        while let Some(event) = self.inbox.pop().or_else(|| rest.pop()) {
+            super::refuse(event);
+        }
+        self.end_all();
+        reactor.log.end_recording();
+        reactor
+            .log
+            .end_replay(Err(crate::error::RecordingError::Truncated { line: 0 }));
+    }
+}

@@ -1,0 +1,69 @@
+//! What the reactor is told.
+
+use std::sync::Arc;
+
+use windlass_process::{ExitReason, Payload};
+
+use crate::act::Op;
+use crate::guest::{Ending, Resume};
+use crate::object::Waiter;
+use crate::park::Generation;
+use crate::reason::Reason;
+use crate::record::Script;
+use crate::task::Seat;
+
+pub(crate) enum Event {
+    /// A guest did something, inside a step.
+    Op { seat: Arc<Seat>, op: Op },
+    /// A step has ended.
+    Result(StepResult),
+    /// Blocking work was done.
+    Io { waiter: Waiter, ending: Ending },
+    /// Something came to the process of a guest.
+    Input {
+        seat: Arc<Seat>,
+        generation: Generation,
+        ending: Ending,
+    },
+    Cancel { seat: Arc<Seat>, reason: Arc<str> },
+    /// The process of a guest has ended.
+    Kill { seat: Arc<Seat> },
+    /// A guest was started from outside.
+    Inject { seat: Arc<Seat> },
+    /// Something that it looks at itself has changed.
+    Poke,
+    /// Nobody has the VM any more.
+    Stop,
+    /// The recording shall end.
+    EndRecording,
+}
+
+/// A step that has ended. The guest is back on its seat, unless it is over.
+pub(crate) struct StepResult {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) slot: usize,
+    pub(crate) stepped: Stepped,
+    pub(crate) spent: u64,
+    pub(crate) script: Script,
+}
+
+pub(crate) enum Stepped {
+    Yield,
+    Suspend(Reason),
+    Over(Result<Payload, ExitReason>),
+    /// It was not stepped.
+    Rejected(Resume),
+}
+
+impl Stepped {
+    /// As in a recording.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Stepped::Yield => "yield".to_owned(),
+            Stepped::Suspend(reason) => format!("suspend {}", reason.kind().name()),
+            Stepped::Over(Ok(_)) => "done".to_owned(),
+            Stepped::Over(Err(reason)) => format!("failed {reason}"),
+            Stepped::Rejected(_) => "rejected".to_owned(),
+        }
+    }
+}

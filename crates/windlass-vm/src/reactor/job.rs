@@ -1,0 +1,115 @@
+//! A step of a guest on a VM worker.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use windlass_core::sync::atomic::Ordering;
+use windlass_core::sync::clock;
+use windlass_process::ExitReason;
+
+use super::event::{Event, StepResult, Stepped};
+use crate::guest::{Guest, Resume, Step};
+use crate::record::Script;
+use crate::shell::{close, step_guest};
+use crate::slot::Slot;
+use crate::task::Seat;
+use crate::vm::Place;
+
+/// One step, once. If the workers do not take it, it says so: its slot comes back in any case.
+pub(super) struct Job {
+    pub(super) seat: Arc<Seat>,
+    pub(super) slot: Arc<Slot>,
+    pub(super) place: usize,
+    /// None once it has run.
+    pub(super) todo: Option<Todo>,
+}
+
+pub(super) struct Todo {
+    pub(super) guest: Box<dyn Guest>,
+    pub(super) resume: Resume,
+    pub(super) script: Script,
+}
+
+impl Job {
+    fn run(&mut self) {
+        let Some(Todo {
+            mut guest,
+            resume,
+            script,
+        }) = self.todo.take()
+        else {
+            return;
+        };
+        let vm = &self.seat.vm;
+        // What is written down does not depend on the moment.
+        if !vm.enter_job() && !vm.counting {
+            vm.leave();
+            return self.tell(Some(guest), Stepped::Rejected(resume), 0, script);
+        }
+        let began = clock::now();
+        self.slot.begin(began);
+        let (step, script, spent) =
+            step_guest(&mut *guest, vm, &self.seat, &self.slot, resume, script);
+        self.slot.end();
+        let time = clock::now().saturating_sub(began);
+        self.seat.cpu.fetch_add(time, Ordering::Relaxed);
+        let limit = match vm.counting {
+            true => None,
+            false => vm.over_limit(&self.seat),
+        };
+        let stepped = match (step, limit) {
+            (Ok(Step::Done(value)), _) => Stepped::Over(Ok(value)),
+            (Ok(Step::Failed(fault)), _) => Stepped::Over(Err(ExitReason::from(fault))),
+            (Err(reason), _) | (Ok(_), Some(reason)) => Stepped::Over(Err(reason)),
+            (Ok(Step::Yield), None) => Stepped::Yield,
+            (Ok(Step::Suspend(reason)), None) => Stepped::Suspend(reason),
+        };
+        let guest = match stepped {
+            Stepped::Over(_) => {
+                close(guest);
+                None
+            }
+            _ => Some(guest),
+        };
+        vm.leave();
+        self.tell(guest, stepped, spent, script);
+    }
+
+    fn tell(&self, guest: Option<Box<dyn Guest>>, stepped: Stepped, spent: u64, script: Script) {
+        *self.seat.guest.lock() = guest;
+        let Place::Reactor(reactor) = &self.seat.vm.place else {
+            return;
+        };
+        reactor.post(Event::Result(StepResult {
+            seat: self.seat.clone(),
+            slot: self.place,
+            stepped,
+            spent,
+            script,
+        }));
+    }
+}
+
+impl Future for Job {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        self.run();
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if let Some(todo) = self.todo.take() {
+            self.tell(
+                Some(todo.guest),
+                Stepped::Rejected(todo.resume),
+                0,
+                todo.script,
+            );
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What the reactor writes down, and what it reads.
+
+use std::pin::pin;
+
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicBool, Ordering};
+use windlass_runtime::sync::Notify;
+
+use crate::error::RecordingError;
+use crate::record::{Line, Reading, Script, Writing};
+use crate::vm::ReplayPosition;
+
+pub(super) struct Log {
+    state: Mutex<State>,
+    /// Lines are wanted.
+    on: AtomicBool,
+    replays: bool,
+    changed: Notify,
+}
+
+struct State {
+    writing: Option<Writing>,
+    reading: Option<Reading>,
+    /// Whether a line has been written in this turn.
+    dirty: bool,
+    /// What went wrong with the writing.
+    error: Option<RecordingError>,
+    /// How the replay ended.
+    replayed: Option<Result<(), RecordingError>>,
+}
+
+impl Log {
+    pub(super) fn new(writing: Option<Writing>, reading: Option<Reading>) -> Log {
+        Log {
+            on: AtomicBool::new(writing.is_some() || reading.is_some()),
+            replays: reading.is_some(),
+            state: Mutex::new(State {
+                writing,
+                reading,
+                dirty: false,
+                error: None,
+                replayed: None,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    pub(super) fn is_replaying(&self) -> bool {
+        self.replays
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// Something has happened.
+    pub(super) fn line(&self, line: impl FnOnce() -> Line) {
+        if !self.is_on() {
+            return;
+        }
+        let line = line();
+        let mut state = self.state.lock();
+        state.dirty = true;
+        let checked = match &mut state.reading {
+            Some(reading) => reading.check(&line),
+            None => Ok(()),
+        };
+        if let Err(error) = checked {
+            drop(state);
+            return self.end_replay(Err(error));
+        }
+        if let Some(writing) = &mut state.writing
+            && let Err(error) = writing.line(&line)
+        {
+            state.error = Some(error);
+            state.writing = None;
+            drop(state);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// A turn has ended.
+    pub(super) fn turn(&self) {
+        if !self.is_on() || !std::mem::take(&mut self.state.lock().dirty) {
+            return;
+        }
+        self.line(|| Line::Turn);
+        let mut state = self.state.lock();
+        state.dirty = false;
+        if let Some(writing) = &mut state.writing
+            && let Err(error) = writing.flush()
+        {
+            state.error = Some(error);
+            state.writing = None;
+        }
+    }
+
+    /// What a guest will be answered in the step that begins now.
+    pub(super) fn script(&self, task: u64) -> Script {
+        if !self.is_on() {
+            return Script::Live;
+        }
+        match &mut self.state.lock().reading {
+            Some(reading) => Script::Reading {
+                answers: reading.answers(task),
+                given: Vec::new(),
+                short: false,
+            },
+            None => Script::Writing(Vec::new()),
+        }
+    }
+
+    /// The lines of the next turn of the recording; None if there is none any more.
+    pub(super) fn next_turn(&self) -> Option<Vec<Line>> {
+        let state = self.state.lock();
+        if state.replayed.is_some() {
+            return None;
+        }
+        state.reading.as_ref()?.turn().map(<[Line]>::to_vec)
+    }
+
+    /// The recording has no turn any more.
+    pub(super) fn end_of_replay(&self) {
+        let mut state = self.state.lock();
+        let end = state.reading.as_ref().map_or(Ok(()), Reading::end);
+        if end.is_ok()
+            && let Some(writing) = &mut state.writing
+        {
+            let written = writing.line(&Line::End).and_then(|()| writing.flush());
+            state.error = written.err();
+            state.writing = None;
+        }
+        drop(state);
+        self.end_replay(end);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.state.lock().replayed.is_some()
+    }
+
+    pub(super) fn end_replay(&self, end: Result<(), RecordingError>) {
+        let mut state = self.state.lock();
+        if self.replays && state.replayed.is_none() {
+            state.replayed = Some(end);
+            state.writing = None;
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Nothing more is written.
+    pub(super) fn end_recording(&self) {
+        let mut state = self.state.lock();
+        if !self.replays
+            && let Some(mut writing) = state.writing.take()
+        {
+            let written = writing.line(&Line::End).and_then(|()| writing.flush());
+            state.error = written.err();
+            self.on.store(false, Ordering::Relaxed);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn error(&self) -> Option<RecordingError> {
+        self.state.lock().error.clone()
+    }
+
+    pub(super) fn position(&self) -> Option<ReplayPosition> {
+        let state = self.state.lock();
+        state.reading.as_ref().map(|reading| ReplayPosition {
+            line: reading.line(),
+            lines: reading.lines(),
+        })
+    }
+
+    pub(super) fn diverged(&self, recorded: &Line, happened: String) {
+        let line = self.position().map_or(0, |position| position.line);
+        self.end_replay(Err(RecordingError::Diverged {
+            line,
+            recorded: format!("{recorded:?}"),
+            happened,
+        }));
+    }
+
+    /// Waits for the end of the replay.
+    pub(super) async fn replayed(&self) -> Result<(), RecordingError> {
+        if !self.replays {
+            return Ok(());
+        }
+        self.until(|state| state.replayed.clone()).await
+    }
+
+    /// Waits for the end of the recording.
+    pub(super) async fn ended(&self) -> Result<(), RecordingError> {
+        self.until(|state| match (&state.error, &state.writing) {
+            (Some(error), _) => Some(Err(error.clone())),
+            (None, None) => Some(Ok(())),
+            (None, Some(_)) => None,
+        })
+        .await
+    }
+
+    async fn until<T>(&self, done: impl Fn(&State) -> Option<T>) -> T {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(value) = done(&self.state.lock()) {
+                return value;
+            }
+            changed.await;
+        }
+    }
+}

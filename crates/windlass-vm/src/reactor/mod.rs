@@ -1,0 +1,230 @@
+//! The reactor: one control loop that makes every decision about guests.
+//!
+//! ```text
+//!                     ┌──────────────┐
+//!           ┌────────►│   Reactor    │◄────────┐
+//!           │         │  (one task)  │         │
+//!        results      └──────┬───────┘    completions
+//!       and deeds         dispatch             │
+//!           │                ▼                 │
+//!   ┌───────┴───────┐   ready queue   ┌────────┴────────┐
+//!   │  VM workers   │                 │  blocking work  │
+//!   └───────────────┘                 └─────────────────┘
+//! ```
+//!
+//! # Where it runs
+//! It is a task like any other, on a pool of its own together with the VM workers: as many threads as guests may
+//! run at once, and one more. So a guest that ends its step finds the reactor on its own thread, without a
+//! switch; and when all workers are inside long steps, the one more is there for it. It sleeps until
+//! something is posted or due.
+//!
+//! # Designs that were rejected
+//! - A thread of its own: each decision costs two thread switches.
+//! - Two guests per worker on the way (`2 x workers`): the second would wait in the queue of a worker that is inside
+//!   a long step, and the one more would be taken by it.
+//!
+//! # The order of things
+//! What a guest does and how its step ends come through one queue, so that they are looked at in the order in which
+//! they happened. [`control::Control::turn`] has the nine steps.
+
+mod control;
+mod deadlines;
+mod event;
+mod job;
+mod log;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::time::Duration;
+
+use windlass_core::queue::{Letter, Mailbox, Pushed};
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{Ordering, fence};
+use windlass_process::ExitReason;
+use windlass_runtime::dispatch::Dispatcher;
+
+use self::control::Control;
+use self::deadlines::Deadlines;
+use self::event::Event;
+use self::log::Log;
+use crate::act::Op;
+use crate::error::{BuildError, RecordingError};
+use crate::guest::Ending;
+use crate::object::Waiter;
+use crate::park::Generation;
+use crate::reason::Work;
+use crate::record::{Reading, Writing};
+use crate::shell::close;
+use crate::task::Seat;
+use crate::vm::{ReplayPosition, Shared};
+
+/// The half of the reactor that others see.
+pub(crate) struct Reactor {
+    inbox: Mailbox<Event>,
+    waker: OnceLock<Waker>,
+    slice: Duration,
+    /// Only the control loop touches what follows; the locks are there for those who look.
+    ready: Mutex<VecDeque<Arc<Seat>>>,
+    deadlines: Mutex<Deadlines>,
+    submissions: Mutex<VecDeque<(Waiter, Work)>>,
+    log: Log,
+}
+
+impl Reactor {
+    pub(crate) fn new(
+        _workers: usize,
+        slice: Duration,
+        writing: Option<Writing>,
+        reading: Option<Reading>,
+    ) -> Reactor {
+        Reactor {
+            inbox: Mailbox::new(),
+            waker: OnceLock::new(),
+            slice,
+            ready: Mutex::default(),
+            deadlines: Mutex::default(),
+            submissions: Mutex::default(),
+            log: Log::new(writing, reading),
+        }
+    }
+
+    pub(crate) fn start(&self, shared: &Arc<Shared>, workers: usize) -> Result<(), BuildError> {
+        let pool = Dispatcher::builder(workers + 1)
+            .name("windlass-vm")
+            .build_in(&shared.runtime)
+            .map_err(BuildError::Workers)?;
+        let control = Control::new(shared.clone(), pool.clone(), workers);
+        drop(pool.spawn_named("vm-reactor", control));
+        Ok(())
+    }
+
+    // ---- posting ----
+
+    pub(crate) fn post(&self, event: Event) {
+        match self.inbox.push(Letter::new(event)) {
+            Ok(Pushed::First) => self.wake(),
+            Ok(Pushed::Behind) => {}
+            Err(letter) => refuse(letter.open()),
+        }
+    }
+
+    fn wake(&self) {
+        // Pairs with the fence in the first poll: either that finds what was posted, or the waker is there.
+        fence(Ordering::SeqCst);
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    pub(crate) fn post_op(&self, seat: &Arc<Seat>, op: Op) {
+        let seat = seat.clone();
+        self.post(Event::Op { seat, op });
+    }
+
+    pub(crate) fn post_cancel(&self, seat: &Arc<Seat>, reason: Arc<str>) {
+        let seat = seat.clone();
+        self.post(Event::Cancel { seat, reason });
+    }
+
+    pub(crate) fn post_input(&self, seat: &Arc<Seat>, generation: Generation, ending: Ending) {
+        let seat = seat.clone();
+        self.post(Event::Input {
+            seat,
+            generation,
+            ending,
+        });
+    }
+
+    pub(crate) fn post_inject(&self, seat: &Arc<Seat>) {
+        let seat = seat.clone();
+        self.post(Event::Inject { seat });
+    }
+
+    pub(crate) fn post_kill(&self, seat: &Arc<Seat>) {
+        let seat = seat.clone();
+        self.post(Event::Kill { seat });
+    }
+
+    pub(crate) fn post_stop(&self) {
+        self.post(Event::Stop);
+    }
+
+    pub(crate) fn poke(&self) {
+        self.post(Event::Poke);
+    }
+
+    // ---- what the control loop does by way of others ----
+
+    pub(crate) fn make_ready(&self, seat: &Arc<Seat>) {
+        self.ready.lock().push_back(seat.clone());
+    }
+
+    pub(crate) fn add_deadline(
+        &self,
+        time: Duration,
+        waiter: Waiter,
+        ending: Ending,
+    ) -> (u64, u64) {
+        let mut deadlines = self.deadlines.lock();
+        match self.is_replaying() {
+            true => {
+                let task = waiter.seat.number.load(Ordering::Relaxed);
+                deadlines.add_for(task, waiter, ending)
+            }
+            false => deadlines.add(time, waiter, ending),
+        }
+    }
+
+    pub(crate) fn remove_deadline(&self, key: (u64, u64)) {
+        let removed = self.deadlines.lock().remove(key);
+        drop(removed);
+    }
+
+    pub(crate) fn submit(&self, waiter: Waiter, work: Work) {
+        self.submissions.lock().push_back((waiter, work));
+    }
+
+    // ---- recordings ----
+
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.log.is_replaying()
+    }
+
+    pub(crate) fn recording_error(&self) -> Option<RecordingError> {
+        self.log.error()
+    }
+
+    pub(crate) fn replay_position(&self) -> Option<ReplayPosition> {
+        self.log.position()
+    }
+
+    pub(crate) async fn replayed(&self) -> Result<(), RecordingError> {
+        self.log.replayed().await
+    }
+
+    pub(crate) async fn end_recording(&self) -> Result<(), RecordingError> {
+        self.post(Event::EndRecording);
+        self.log.ended().await
+    }
+}
+
+/// The reactor is gone: nobody else will end this guest.
+fn refuse(event: Event) {
+    let seat = match event {
+        Event::Inject { seat } | Event::Kill { seat } | Event::Op { seat, .. } => seat,
+        Event::Result(result) => result.seat,
+        _ => return,
+    };
+    end(&seat);
+}
+
+/// Ends a guest from outside.
+fn end(seat: &Arc<Seat>) {
+    let guest = seat.guest.lock().take();
+    if let Some(guest) = guest {
+        close(guest);
+    }
+    seat.finish(Err(ExitReason::Killed));
+    seat.nudge();
+}

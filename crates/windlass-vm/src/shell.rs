@@ -1,0 +1,302 @@
+//! The process of a guest: what it has of PID, mailbox, links and signals.
+//!
+//! On the pool it steps the guest itself. On the reactor it only carries what comes to the process there, and
+//! what the guest asks of the process back.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use windlass_core::task::contain;
+use windlass_process::{
+    Event, Events, ExitReason, Fault, Output, Payload, Payloads, Process, ProcessContext, Status,
+};
+
+use crate::act::{Op, message_of};
+use crate::budget::Budget;
+use crate::exception::Exception;
+use crate::guest::{Answer, Ending, Guest, Resume, Step};
+use crate::park::Generation;
+use crate::record::Script;
+use crate::slot::Slot;
+use crate::task::Seat;
+use crate::vm::{Place, Shared};
+
+/// The tag of what a guest is suspended on, among those that it has begun itself.
+pub(crate) const SUSPENDED: u64 = u64::MAX;
+
+/// How often a guest may wait for something that is there already before others have a turn.
+const ROUNDS: usize = 64;
+
+/// The process of a guest.
+pub(crate) struct Shell {
+    seat: Arc<Seat>,
+    /// The guest, on the pool.
+    guest: Option<Box<dyn Guest>>,
+    parked: bool,
+    /// Nobody else tells the reactor of it.
+    injects: bool,
+}
+
+impl Shell {
+    pub(crate) fn new(seat: Arc<Seat>, guest: Option<Box<dyn Guest>>, injects: bool) -> Shell {
+        Shell {
+            seat,
+            guest,
+            parked: false,
+            injects,
+        }
+    }
+
+    /// Files what has come to the process.
+    fn hear(&mut self, events: &mut Events<'_>) {
+        while let Some(event) = events.next_signal() {
+            match event {
+                Event::Cancel(reason) => match &self.seat.vm.place {
+                    Place::Pool(_) => self.seat.cancel(reason),
+                    Place::Reactor(reactor) => reactor.post_cancel(&self.seat, reason),
+                },
+                Event::Exit(exited) => self.seat.mail.lock().notices.push_back(exited),
+                Event::YieldComplete { tag, result } => {
+                    let ending = result.map(Answer::Value).map_err(Exception::Command);
+                    self.input(Generation(tag), ending);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives what has come to the waits for it, the oldest first; asks for what the guest asks for.
+    fn serve(&mut self, events: &mut Events<'_>, out: &mut Output) {
+        let mut place = 0;
+        loop {
+            let mut mail = self.seat.mail.lock();
+            let Some((generation, pattern)) = mail.receives.get(place).cloned() else {
+                break;
+            };
+            let returned = mail
+                .returned
+                .iter()
+                .position(|message| pattern.matches(message.topic.as_str()));
+            let message = match returned {
+                Some(place) => mail.returned.remove(place),
+                None => events.next_message(&pattern),
+            };
+            match message {
+                Some(message) => {
+                    // Served: on the reactor its end is still on the way.
+                    mail.receives.remove(place);
+                    drop(mail);
+                    self.input(generation, Ok(Answer::Message(message)));
+                }
+                None => place += 1,
+            }
+        }
+        loop {
+            let mut mail = self.seat.mail.lock();
+            if mail.exits.is_empty() {
+                break;
+            }
+            let Some(exited) = mail.notices.pop_front() else {
+                break;
+            };
+            let generation = mail.exits.remove(0);
+            drop(mail);
+            self.input(generation, Ok(Answer::Exited(exited)));
+        }
+        for (Generation(tag), custom) in std::mem::take(&mut *self.seat.customs.lock()) {
+            (custom.0)(tag, out);
+        }
+    }
+
+    fn input(&self, generation: Generation, ending: Ending) {
+        match &self.seat.vm.place {
+            Place::Pool(_) => self.seat.input(generation, ending),
+            Place::Reactor(reactor) => reactor.post_input(&self.seat, generation, ending),
+        }
+    }
+
+    /// Steps the guest, on the worker that this process has its turn on.
+    fn run(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
+        let seat = self.seat.clone();
+        let vm = &seat.vm;
+        let mut arrived = Arrived::of(&seat);
+        if self.parked && arrived.is_empty() {
+            return Ok(Status::Blocked);
+        }
+        if !vm.enter(&seat) {
+            arrived.put_back(&seat);
+            return Ok(Status::Blocked);
+        }
+        self.parked = false;
+        let ran = vm.on_slot(&seat, |slot| {
+            for _ in 0..ROUNDS {
+                let resume = std::mem::take(&mut arrived).into_resume();
+                let guest = self.guest.as_mut().expect("it has not ended");
+                let (step, _, _) = step_guest(&mut **guest, vm, &seat, slot, resume, Script::Live);
+                match step {
+                    Ok(Step::Done(value)) => return Ran::Over(Ok(value)),
+                    Ok(Step::Failed(fault)) => return Ran::Over(Err(fault.into())),
+                    Err(reason) => return Ran::Over(Err(reason)),
+                    Ok(Step::Yield) => return Ran::Again,
+                    Ok(Step::Suspend(reason)) => {
+                        vm.perform(&seat, begin(reason));
+                        self.serve(events, out);
+                        if seat.park() {
+                            return Ran::Parked;
+                        }
+                        if slot.is_asked() {
+                            return Ran::Again;
+                        }
+                        arrived = Arrived::of(&seat);
+                    }
+                }
+            }
+            Ran::Again
+        });
+        vm.leave();
+        let ran = match vm.over_limit(&seat) {
+            Some(reason) if !matches!(ran, Ran::Over(_)) => Ran::Over(Err(reason)),
+            _ => ran,
+        };
+        match ran {
+            Ran::Parked => {
+                self.parked = true;
+                Ok(Status::Blocked)
+            }
+            Ran::Again => {
+                self.serve(events, out);
+                Ok(Status::Continue)
+            }
+            Ran::Over(result) => {
+                self.close_guest();
+                seat.finish(result.clone());
+                result.map(Status::Done).map_err(Fault::from)
+            }
+        }
+    }
+
+    fn close_guest(&mut self) {
+        if let Some(guest) = self.guest.take() {
+            close(guest);
+        }
+    }
+}
+
+/// How a turn of a guest on the pool ended.
+enum Ran {
+    Parked,
+    Again,
+    Over(Result<Payload, ExitReason>),
+}
+
+/// A suspension as something that a guest does.
+pub(crate) fn begin(reason: crate::reason::Reason) -> Op {
+    Op::Begin {
+        tag: SUSPENDED,
+        reason,
+    }
+}
+
+/// What has arrived for a guest.
+#[derive(Default)]
+pub(crate) struct Arrived(std::collections::VecDeque<(u64, Ending)>);
+
+impl Arrived {
+    pub(crate) fn of(seat: &Seat) -> Arrived {
+        Arrived(seat.arrived())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn put_back(self, seat: &Seat) {
+        seat.put_back(self.0);
+    }
+
+    /// As the guest is told, after what it was to be told before.
+    pub(crate) fn after(self, resume: Resume) -> Resume {
+        let mut first: Vec<_> = match resume {
+            Resume::Go => return self.into_resume(),
+            Resume::Ended(ending) => vec![(SUSPENDED, ending)],
+            Resume::Several(several) => several,
+        };
+        first.extend(self.0);
+        Arrived(first.into()).into_resume()
+    }
+
+    /// As the guest is told.
+    pub(crate) fn into_resume(mut self) -> Resume {
+        match self.0.len() {
+            0 => Resume::Go,
+            1 if self.0[0].0 == SUSPENDED => {
+                let (_, ending) = self.0.pop_front().expect("there is one");
+                Resume::Ended(ending)
+            }
+            _ => Resume::Several(self.0.into()),
+        }
+    }
+}
+
+/// Steps a guest once; a panic is an end like any other.
+pub(crate) fn step_guest(
+    guest: &mut dyn Guest,
+    vm: &Arc<Shared>,
+    seat: &Arc<Seat>,
+    slot: &Slot,
+    resume: Resume,
+    script: Script,
+) -> (Result<Step, ExitReason>, Script, u64) {
+    let budget = Budget::new(vm, seat, slot, script);
+    let stepped = catch_unwind(AssertUnwindSafe(|| guest.step(&budget, resume)));
+    let (script, spent) = budget.into_script();
+    vm.counts.stepped(slot, matches!(stepped, Ok(Step::Yield)));
+    let stepped = stepped.map_err(|panic| {
+        let reason = ExitReason::Panic(message_of(&*panic));
+        contain(|| drop(panic));
+        reason
+    });
+    (stepped, script, spent)
+}
+
+/// Ends a guest; what its own code does then counts as little.
+pub(crate) fn close(mut guest: Box<dyn Guest>) {
+    contain(|| guest.close());
+    contain(|| drop(guest));
+}
+
+impl Process for Shell {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), Fault> {
+        self.seat.set_context(ctx.clone());
+        if let Place::Reactor(reactor) = &self.seat.vm.place
+            && self.injects
+        {
+            reactor.post_inject(&self.seat);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
+        self.hear(events);
+        self.serve(events, out);
+        match &self.seat.vm.place {
+            Place::Pool(_) => self.run(events, out),
+            Place::Reactor(_) => match self.seat.result() {
+                Some(result) => result.map(Status::Done).map_err(Fault::from),
+                None => Ok(Status::Blocked),
+            },
+        }
+    }
+
+    fn close(&mut self) {
+        self.close_guest();
+        match &self.seat.vm.place {
+            Place::Pool(_) => self.seat.finish(Err(ExitReason::Killed)),
+            Place::Reactor(reactor) => {
+                if self.seat.result().is_none() {
+                    reactor.post_kill(&self.seat);
+                }
+            }
+        }
+    }
+}

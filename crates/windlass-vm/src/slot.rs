@@ -1,0 +1,76 @@
+//! Where a guest runs: what others use to interrupt it.
+
+use std::sync::Arc;
+
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Interrupts an interpreter that does not look at the flag by itself: a signal to its thread, say.
+pub trait Bell: Send + Sync {
+    /// The slice of the guest that runs there is over. Called from any thread, perhaps a moment too late.
+    fn ring(&self);
+}
+
+/// A place where one guest runs at a time.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// Not 0: the guest is asked to come to the end of its step.
+    preempt: AtomicU32,
+    /// Since when a guest runs here, in nanoseconds; 0 if none does.
+    since: AtomicU64,
+    bell: Mutex<Option<Arc<dyn Bell>>>,
+}
+
+impl Slot {
+    pub(crate) fn begin(&self, now: u64) {
+        // Relaxed: a request for the guest before may hit this one, which is harmless.
+        self.preempt.store(0, Ordering::Relaxed);
+        // SeqCst: pairs with the ticker's look after it has said that it sleeps.
+        self.since.store(now.max(1), Ordering::SeqCst);
+    }
+
+    pub(crate) fn end(&self) {
+        self.since.store(0, Ordering::Release);
+        let mut bell = self.bell.lock();
+        if bell.is_some() {
+            *bell = None;
+        }
+    }
+
+    pub(crate) fn since(&self) -> u64 {
+        self.since.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn flag(&self) -> &AtomicU32 {
+        &self.preempt
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        // Relaxed: nothing else is read because of it.
+        self.preempt.load(Ordering::Relaxed) != 0
+    }
+
+    /// Asks the guest that runs here to make room; true if it had not been asked.
+    pub(crate) fn ask(&self) -> bool {
+        if self.since() == 0 || self.preempt.swap(1, Ordering::Relaxed) != 0 {
+            return false;
+        }
+        self.ring();
+        true
+    }
+
+    /// Rings again, for an interpreter that could not stop where it was.
+    pub(crate) fn ring(&self) {
+        if let Some(bell) = &*self.bell.lock() {
+            bell.ring();
+        }
+    }
+
+    pub(crate) fn set_bell(&self, bell: Arc<dyn Bell>) {
+        *self.bell.lock() = Some(bell);
+        // Asked before the bell was there.
+        if self.is_asked() {
+            self.ring();
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Starting guests.
+
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_core::sync::atomic::Ordering;
+use windlass_process::{MailboxPolicy, Payloads, Spawn};
+
+use crate::error::SpawnError;
+use crate::guest::Guest;
+use crate::limits::Limits;
+use crate::shell::Shell;
+use crate::task::{Seat, Task};
+use crate::vm::{Place, Shared, Vm};
+
+/// How a guest is started, apart from the usual.
+#[derive(Default)]
+pub struct SpawnOptions {
+    pub(crate) limits: Option<Limits>,
+    name: Option<Arc<str>>,
+    mailbox: Option<MailboxPolicy>,
+    linked: bool,
+    monitored: bool,
+}
+
+impl SpawnOptions {
+    /// As usual.
+    pub fn new() -> SpawnOptions {
+        SpawnOptions::default()
+    }
+
+    /// With these limits, instead of those of the VM.
+    pub fn limits(mut self, limits: Limits) -> SpawnOptions {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// With a name.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> SpawnOptions {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// With a mailbox of this kind.
+    pub fn mailbox(mut self, policy: MailboxPolicy) -> SpawnOptions {
+        self.mailbox = Some(policy);
+        self
+    }
+
+    /// Linked to the guest that starts it; of no meaning if that is none.
+    pub fn linked(mut self) -> SpawnOptions {
+        self.linked = true;
+        self
+    }
+
+    /// The guest that starts it is told of its end; of no meaning if that is none.
+    pub fn monitored(mut self) -> SpawnOptions {
+        self.monitored = true;
+        self
+    }
+}
+
+impl fmt::Debug for SpawnOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpawnOptions")
+            .field("limits", &self.limits)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Vm {
+    /// Starts a guest.
+    pub fn spawn(&self, guest: impl Guest) -> Result<Task, SpawnError> {
+        self.spawn_with(guest, SpawnOptions::default())
+    }
+
+    /// Starts a guest, with what else there is to say.
+    pub fn spawn_with(
+        &self,
+        guest: impl Guest,
+        options: SpawnOptions,
+    ) -> Result<Task, SpawnError> {
+        self.shared().spawn_from(None, Box::new(guest), options)
+    }
+
+    /// Starts a guest in a process that somebody else describes: a supervisor that starts its children, say.
+    ///
+    /// ```
+    /// use windlass_process::supervisor::{ChildSpec, Supervisor};
+    /// use windlass_vm::{Budget, Guest, Reason, Resume, Step, Vm};
+    ///
+    /// struct Waits;
+    ///
+    /// impl Guest for Waits {
+    ///     fn step(&mut self, _: &Budget<'_>, resume: Resume) -> Step {
+    ///         match resume {
+    ///             Resume::Ended(Err(why)) => Step::Failed(why.into_fault()),
+    ///             _ => Step::Suspend(Reason::Exit),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// # let runtime = windlass_runtime::Runtime::new()?;
+    /// # runtime.block_on(async {
+    /// let vm = Vm::builder().build()?;
+    /// let child = ChildSpec::new("waits", move |spawn| Ok(vm.spawn_in(spawn, Waits)?.pid()));
+    /// let supervisor = Supervisor::one_for_one().child(child).start()?;
+    /// supervisor.cancel("the example is over");
+    /// supervisor.join().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn_in(
+        &self,
+        spawn: Spawn,
+        guest: impl Guest,
+    ) -> Result<Task, windlass_process::SpawnError> {
+        let shared = self.shared();
+        shared.start(spawn, None, Box::new(guest), shared.limits)
+    }
+}
+
+impl Shared {
+    /// Starts a guest for another one, or for Rust code.
+    pub(crate) fn spawn_from(
+        self: &Arc<Shared>,
+        parent: Option<&Arc<Seat>>,
+        guest: Box<dyn Guest>,
+        options: SpawnOptions,
+    ) -> Result<Task, SpawnError> {
+        if let Some(parent) = parent {
+            // Relaxed: a count. Only the parent adds to it.
+            let tasks = parent.tasks.load(Ordering::Relaxed);
+            if let Some(most) = parent.limits.tasks.filter(|most| tasks >= *most) {
+                return Err(SpawnError::TooManyTasks { most });
+            }
+        }
+        let mut spawn = self.host.process();
+        if let Some(name) = options.name {
+            spawn = spawn.name(name);
+        }
+        if let Some(policy) = options.mailbox {
+            spawn = spawn.mailbox(policy);
+        }
+        let context = parent.and_then(|parent| parent.context());
+        if let Some(parent) = context.filter(|_| options.linked) {
+            spawn = spawn.linked_to(parent.pid());
+        }
+        if let Some(parent) = context.filter(|_| options.monitored) {
+            spawn = spawn.monitored_by(parent.pid());
+        }
+        let limits = options.limits.unwrap_or(self.limits);
+        Ok(self.start(spawn, parent, guest, limits)?)
+    }
+
+    fn start(
+        self: &Arc<Shared>,
+        spawn: Spawn,
+        parent: Option<&Arc<Seat>>,
+        guest: Box<dyn Guest>,
+        limits: Limits,
+    ) -> Result<Task, windlass_process::SpawnError> {
+        let (on_seat, in_shell) = match &self.place {
+            Place::Pool(_) => (None, Some(guest)),
+            Place::Reactor(_) => (Some(guest), None),
+        };
+        let seat = Seat::new(self, on_seat, limits, parent);
+        // Before the process can end.
+        let task = Task::new(seat.clone());
+        if let Some(parent) = parent {
+            parent.tasks.fetch_add(1, Ordering::Relaxed);
+        }
+        self.woke_up();
+        let shell = Shell::new(seat, in_shell, parent.is_none());
+        // If it is not started, the shell is closed, and finishes the seat.
+        spawn.step_at(Box::new(shell), "main", Payloads::new())?;
+        Ok(task)
+    }
+}

@@ -1,0 +1,156 @@
+//! Beginning, waiting, ending.
+
+use std::time::Duration;
+
+use windlass_process::{ExitReason, Message, Payload};
+use windlass_vm::{Placement, ReasonKind, Vm};
+
+use crate::support::{BOTH, everywhere, real, simulated, vm};
+use crate::tiny::{Code, Machine, program};
+
+const MS: Duration = Duration::from_millis(1);
+
+everywhere! {
+    async fn a_guest_computes_and_ends(vm: Vm) {
+        let sum = program([
+            Code::Push(0.into()), Code::Store(0),
+            Code::Push(1000.into()), Code::Store(1),
+            Code::Load(0), Code::Push(2.into()), Code::Add, Code::Store(0),
+            Code::Loop(1, 4),
+            Code::Load(0), Code::Return,
+        ]);
+        let task = vm.spawn(Machine::new(&sum)).expect("a task");
+        assert_eq!(task.join().await.value, 2000.into());
+        assert!(task.is_finished());
+    }
+
+    async fn a_guest_awaits_what_it_spawned(vm: Vm) {
+        let child = program([Code::Sleep(MS), Code::Push("child".into()), Code::Return]);
+        let parent = program([Code::Spawn(child, 0), Code::Await(0), Code::Await(0), Code::Return]);
+        let task = vm.spawn(Machine::new(&parent)).expect("a task");
+        assert_eq!(task.join().await.value, "child".into());
+    }
+
+    async fn a_failure_is_the_awaiters_exception(vm: Vm) {
+        let child = program([Code::Throw("on purpose")]);
+        let parent = program([
+            Code::Spawn(child, 0), Code::Try(4), Code::Await(0), Code::Return,
+            Code::Return,
+        ]);
+        let exit = vm.spawn(Machine::new(&parent)).expect("a task").join().await;
+        let text = exit.value.as_text().expect("a text").to_owned();
+        assert!(text.contains("ended: error: on purpose"), "{text}");
+    }
+
+    async fn a_panic_ends_its_own_guest_only(vm: Vm) {
+        let child = program([Code::Panic]);
+        let parent = program([
+            Code::Spawn(child, 0), Code::Try(4), Code::Await(0), Code::Return,
+            Code::Return,
+        ]);
+        let exit = vm.spawn(Machine::new(&parent)).expect("a task").join().await;
+        let text = exit.value.as_text().expect("a text").to_owned();
+        assert!(text.contains("panic: the guest panics on purpose"), "{text}");
+    }
+
+    async fn messages_are_received_by_topic(vm: Vm) {
+        let guest = program([
+            Code::Hear("b", None), Code::Store(0),
+            Code::Hear("*", None), Code::Store(1),
+            Code::Load(0), Code::Load(1), Code::Add, Code::Return,
+        ]);
+        let task = vm.spawn(Machine::new(&guest)).expect("a task");
+        let host = windlass_process::Host::current().expect("a host");
+        host.send(task.pid(), Message::new("a", 1)).expect("sent");
+        host.send(task.pid(), Message::new("b", 20)).expect("sent");
+        assert_eq!(task.join().await.value, 21.into());
+    }
+
+    async fn a_receive_that_nothing_comes_for_times_out(vm: Vm) {
+        let guest = program([
+            Code::Try(3), Code::Hear("never", Some(5 * MS)), Code::Return,
+            Code::Store(0),
+            // What comes later is not lost.
+            Code::Hear("later", None), Code::Return,
+        ]);
+        let task = vm.spawn(Machine::new(&guest)).expect("a task");
+        windlass_runtime::time::sleep(20 * MS).await;
+        let host = windlass_process::Host::current().expect("a host");
+        host.send(task.pid(), Message::new("later", "here")).expect("sent");
+        assert_eq!(task.join().await.value, "here".into());
+    }
+
+    async fn values_go_through_a_rendezvous(vm: Vm) {
+        let channel = vm.channel(0);
+        let sender = program([
+            Code::Push(100.into()), Code::Store(0),
+            Code::Load(0), Code::Send(channel.clone()), Code::Loop(0, 2),
+            Code::Close(channel.clone()),
+        ]);
+        let receiver = program([
+            Code::Try(6),
+            Code::Receive(channel.clone()), Code::Load(1), Code::Add, Code::Store(1),
+            Code::Jump(1),
+            Code::Load(1), Code::Return,
+        ]);
+        let sender = vm.spawn(Machine::new(&sender)).expect("a task");
+        let receiver = vm.spawn(Machine::new(&receiver)).expect("a task");
+        assert_eq!(receiver.join().await.value, 5050.into());
+        sender.join().await;
+    }
+
+    async fn blocking_work_gives_a_value_or_an_exception(vm: Vm) {
+        let guest = program([
+            Code::Block(|| Ok(5.into())), Code::Store(0),
+            Code::Try(5), Code::Block(|| panic!("blocking work panics on purpose")), Code::Return,
+            Code::Pop, Code::Load(0), Code::Return,
+        ]);
+        let task = vm.spawn(Machine::new(&guest)).expect("a task");
+        assert_eq!(task.join().await.value, 5.into());
+    }
+
+    async fn a_mutex_has_one_owner_and_is_given_back_at_the_end(vm: Vm) {
+        let mutex = vm.mutex();
+        let dies = program([Code::Lock(mutex.clone()), Code::Sleep(MS), Code::Throw("on purpose")]);
+        let relocks = program([
+            Code::Lock(mutex.clone()), Code::Try(4), Code::Lock(mutex.clone()), Code::Return,
+            Code::Return,
+        ]);
+        let foreign = program([Code::Try(3), Code::Unlock(mutex.clone()), Code::Return, Code::Return]);
+        let dies = vm.spawn(Machine::new(&dies)).expect("a task");
+        let relocks = vm.spawn(Machine::new(&relocks)).expect("a task");
+        assert!(!dies.join().await.reason.is_normal());
+        let text = relocks.join().await.value;
+        assert!(text.as_text().expect("a text").contains("by this very task"));
+        let text = vm.spawn(Machine::new(&foreign)).expect("a task").join().await.value;
+        assert!(text.as_text().expect("a text").contains("not locked by this task"));
+        assert!(!mutex.is_locked());
+    }
+
+    async fn a_killed_guest_is_over_at_once(vm: Vm) {
+        let waits = program([Code::Hear("never", None)]);
+        let awaits = program([Code::Try(3), Code::Await(0), Code::Return, Code::Return]);
+        let _ = awaits;
+        let task = vm.spawn(Machine::new(&waits)).expect("a task");
+        windlass_runtime::time::sleep(MS).await;
+        task.kill();
+        assert_eq!(task.join().await.reason, ExitReason::Killed);
+    }
+
+    async fn quiescence_is_when_all_wait(vm: Vm) {
+        let waits = program([Code::Hear("go", None), Code::Return]);
+        let tasks: Vec<_> = (0..10).map(|_| vm.spawn(Machine::new(&waits)).expect("a task")).collect();
+        vm.quiescent().await;
+        assert_eq!(vm.snapshot().parked_on(ReasonKind::Receive), 10);
+        assert_eq!(tasks[0].waits_for(), [ReasonKind::Receive]);
+        let host = windlass_process::Host::current().expect("a host");
+        for task in &tasks {
+            host.send(task.pid(), Message::new("go", Payload::Nil)).expect("sent");
+        }
+        for task in &tasks {
+            task.join().await;
+        }
+        vm.quiescent().await;
+        assert_eq!(vm.snapshot().ready_or_running, 0);
+    }
+}

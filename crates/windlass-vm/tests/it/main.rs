@@ -1,0 +1,10 @@
+//! Guests by their behaviour, on both placements; a tiny VM is the guest.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests count with plain atomics and threads of their own"
+)]
+
+mod life;
+mod support;
+mod tiny;
