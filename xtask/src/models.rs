@@ -38,7 +38,7 @@ pub(crate) struct Checker {
 pub(crate) const LOOM: Checker = Checker {
     test: "loom",
     cfg: "windlass_loom",
-    packages: &["windlass-core", "windlass-runtime"],
+    packages: &["windlass-core", "windlass-runtime", "windlass-vm"],
 };
 pub(crate) const SHUTTLE: Checker = Checker {
     test: "shuttle",

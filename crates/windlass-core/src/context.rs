@@ -155,6 +155,17 @@ pub fn unpin() {
     });
 }
 
+/// The task that has its turn here has had it for long. If it wants another, it stands in line with the tasks of all
+/// workers of the pool: otherwise those that share its worker get less than the others. For bodies that
+/// are preempted; says nothing elsewhere.
+pub fn note_long_turn() {
+    with_worker(|worker| {
+        if let Some(worker) = worker {
+            worker.note_long_turn();
+        }
+    });
+}
+
 /// Calls `f` with this thread's worker, if it is one.
 #[inline]
 pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {

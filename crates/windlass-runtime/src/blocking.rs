@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::context;
-use windlass_core::sync::{Condvar, Mutex, clock, thread};
+use windlass_core::sync::{Condvar, Mutex, MutexGuard, clock, thread};
 use windlass_core::task::{Entry, Header, Job, JoinHandle, Options, Ran, Scheduler, TaskRef};
 use windlass_core::tuning::GRACE_NS;
 
@@ -144,6 +144,9 @@ struct State {
     /// Tasks of the io dispatcher that have not ended.
     tasks: HashMap<u64, TaskRef>,
     threads: usize,
+    /// Threads that have not looked at the queue for the first time; one at most. It starts the next one if
+    /// there is more to do: whoever submits does not wait for the system to make threads.
+    starting: usize,
     idle: usize,
     /// Idle threads that have been told and not yet woken: they are spoken for.
     told: usize,
@@ -227,13 +230,30 @@ impl BlockingPool {
             self.work.notify_one();
             return Ok(());
         }
-        if state.threads < self.config.max_threads
-            && let Err(error) = self.start_thread(state, runtime)
-            && state.threads == 0
+        if let Some(start) = self.reserve(state)
+            && let Err(error) = self.start_thread(start, runtime)
         {
-            return Err(error);
+            state.take_back(start);
+            if state.threads == 0 {
+                return Err(error);
+            }
         }
         Ok(())
+    }
+
+    /// A place for another thread, if there may be one, and none is on its way.
+    fn reserve(&self, state: &mut State) -> Option<Start> {
+        if state.starting > 0 || state.threads >= self.config.max_threads {
+            return None;
+        }
+        // There are not more threads than posts: the builder sees to it.
+        let post = state.free_posts.pop().unwrap_or(state.next_post);
+        state.next_post = state.next_post.max(post.saturating_add(1));
+        let number = state.started;
+        state.started += 1;
+        state.threads += 1;
+        state.starting += 1;
+        Some(Start { number, post })
     }
 
     /// The number of the next task of the io dispatcher.
@@ -303,30 +323,50 @@ impl BlockingPool {
         }
     }
 
-    fn start_thread(self: &Arc<Self>, state: &mut State, runtime: &Handle) -> io::Result<()> {
-        let number = state.started;
+    fn start_thread(self: &Arc<Self>, start: Start, runtime: &Handle) -> io::Result<()> {
+        let Start { number, post } = start;
         let name = format!("{}-{number}", self.config.name);
         let (pool, runtime) = (self.clone(), runtime.clone());
-        // There are not more threads than posts: the builder sees to it.
-        let post = state.free_posts.pop().unwrap_or(state.next_post);
         thread::spawn(name, self.config.stack_size, move || {
             OWN.with(|own| own.set(Arc::as_ptr(&pool)));
             context::set_post(post);
             let entered = runtime.enter();
             drop(runtime);
-            pool.run(number, post);
+            pool.run(start);
             drop(entered);
             pool.leave(post);
         })?;
-        state.next_post = state.next_post.max(post.saturating_add(1));
-        state.started += 1;
-        state.threads += 1;
         Ok(())
     }
 
-    /// A thread's life: jobs and turns, then a wait for more, then the end.
-    fn run(&self, number: u64, post: u16) {
+    /// There is more to do than there are threads for: starts one. Not under the lock, for which all wait.
+    fn start_next<'a>(
+        self: &'a Arc<Self>,
+        mut state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        if state.closed || state.queue.is_empty() || state.idle > state.told {
+            return state;
+        }
+        let (Some(start), Ok(runtime)) = (self.reserve(&mut state), Handle::try_current()) else {
+            return state;
+        };
+        drop(state);
+        let started = self.start_thread(start, &runtime);
+        drop(runtime);
         let mut state = self.state.lock();
+        if started.is_err() {
+            // Those that are there do it all.
+            state.take_back(start);
+            self.ended.notify_all();
+        }
+        state
+    }
+
+    /// A thread's life: jobs and turns, then a wait for more, then the end.
+    fn run(self: &Arc<Self>, start: Start) {
+        let Start { number, post } = start;
+        let mut state = self.state.lock();
+        state.starting -= 1;
         let mut retires_at = from_now(self.config.keep_alive);
         loop {
             loop {
@@ -334,6 +374,8 @@ impl BlockingPool {
                 let Some(queued) = pinned.or_else(|| state.queue.pop_front()) else {
                     break;
                 };
+                // Before its own: that may wait for the others.
+                state = self.start_next(state);
                 state = self.run_one(state, queued, number);
                 retires_at = from_now(self.config.keep_alive);
             }
@@ -367,10 +409,10 @@ impl BlockingPool {
 
     fn run_one<'a>(
         &'a self,
-        mut state: windlass_core::sync::MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, State>,
         queued: Queued,
         number: u64,
-    ) -> windlass_core::sync::MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, State> {
         let expired = queued
             .start_by
             .is_some_and(|start_by| clock::now() > start_by);
@@ -511,7 +553,21 @@ impl BlockingPool {
     }
 }
 
+/// A thread that is to be started.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    number: u64,
+    post: u16,
+}
+
 impl State {
+    /// The thread was not started.
+    fn take_back(&mut self, start: Start) {
+        self.free_posts.push(start.post);
+        self.threads -= 1;
+        self.starting -= 1;
+    }
+
     /// Queues a task that only one thread may run.
     fn leave_for(&mut self, post: usize, entry: Entry) {
         // It was made from one.

@@ -172,7 +172,10 @@ impl<'a> Budget<'a> {
 
     /// Gives permits back.
     pub fn release(&self, semaphore: &Semaphore, permits: usize) -> Result<(), Exception> {
-        if !self.seat.hold(|held| held.remove_permits(semaphore, permits)) {
+        if !self
+            .seat
+            .hold(|held| held.remove_permits(semaphore, permits))
+        {
             return Err(Exception::NotOwner);
         }
         self.vm
@@ -193,11 +196,7 @@ impl<'a> Budget<'a> {
     }
 
     /// Starts another guest, with what else there is to say.
-    pub fn spawn_with(
-        &self,
-        guest: impl Guest,
-        options: SpawnOptions,
-    ) -> Result<Task, SpawnError> {
+    pub fn spawn_with(&self, guest: impl Guest, options: SpawnOptions) -> Result<Task, SpawnError> {
         let task = self
             .vm
             .spawn_from(Some(self.seat), Box::new(guest), options)?;

@@ -164,11 +164,9 @@ impl<E, U> Park<E, U> {
         std::mem::take(&mut self.inner.lock().arrived)
     }
 
-    /// What was taken and not used comes first again.
-    pub(crate) fn put_back(&self, mut taken: VecDeque<(u64, E)>) {
-        let mut inner = self.inner.lock();
-        taken.append(&mut inner.arrived);
-        inner.arrived = taken;
+    /// Whether something has arrived.
+    pub(crate) fn has_arrived(&self) -> bool {
+        !self.inner.lock().arrived.is_empty()
     }
 
     /// Calls `look` with every wait.

@@ -61,7 +61,12 @@ impl Pool {
         if shared.counting {
             return Ok(());
         }
-        let ticking = tick(Arc::downgrade(shared), self.bell.clone(), self.dozing.clone(), self.slice);
+        let ticking = tick(
+            Arc::downgrade(shared),
+            self.bell.clone(),
+            self.dozing.clone(),
+            self.slice,
+        );
         let ticker = Dispatcher::builder(1)
             .name("windlass-vm-ticker")
             .run_in(&shared.runtime, ticking)

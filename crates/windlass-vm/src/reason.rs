@@ -80,7 +80,9 @@ impl fmt::Debug for Reason {
 }
 
 /// Work that may block.
-pub struct Work(pub(crate) Box<dyn FnOnce() -> Result<Payload, Exception> + Send>);
+pub struct Work(pub(crate) Box<Job>);
+
+type Job = dyn FnOnce() -> Result<Payload, Exception> + Send;
 
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,7 +91,10 @@ impl fmt::Debug for Work {
 }
 
 /// A command of any type.
-pub struct Custom(pub(crate) Box<dyn FnOnce(u64, &mut Output) + Send>);
+pub struct Custom(pub(crate) Box<Ask>);
+
+/// Asks for the command, under this tag.
+type Ask = dyn FnOnce(u64, &mut Output) + Send;
 
 impl Custom {
     /// This one.

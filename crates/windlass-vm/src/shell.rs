@@ -6,6 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use windlass_core::context::note_long_turn;
 use windlass_core::task::contain;
 use windlass_process::{
     Event, Events, ExitReason, Fault, Output, Payload, Payloads, Process, ProcessContext, Status,
@@ -119,25 +120,20 @@ impl Shell {
     fn run(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
         let seat = self.seat.clone();
         let vm = &seat.vm;
-        let mut arrived = Arrived::of(&seat);
-        if self.parked && arrived.is_empty() {
-            return Ok(Status::Blocked);
-        }
-        if !vm.enter(&seat) {
-            arrived.put_back(&seat);
+        if (self.parked && !seat.has_arrived()) || !vm.enter(&seat) {
             return Ok(Status::Blocked);
         }
         self.parked = false;
         let ran = vm.on_slot(&seat, |slot| {
             for _ in 0..ROUNDS {
-                let resume = std::mem::take(&mut arrived).into_resume();
+                let resume = Arrived::of(&seat).into_resume();
                 let guest = self.guest.as_mut().expect("it has not ended");
                 let (step, _, _) = step_guest(&mut **guest, vm, &seat, slot, resume, Script::Live);
                 match step {
                     Ok(Step::Done(value)) => return Ran::Over(Ok(value)),
                     Ok(Step::Failed(fault)) => return Ran::Over(Err(fault.into())),
                     Err(reason) => return Ran::Over(Err(reason)),
-                    Ok(Step::Yield) => return Ran::Again,
+                    Ok(Step::Yield) => break,
                     Ok(Step::Suspend(reason)) => {
                         vm.perform(&seat, begin(reason));
                         self.serve(events, out);
@@ -145,13 +141,14 @@ impl Shell {
                             return Ran::Parked;
                         }
                         if slot.is_asked() {
-                            return Ran::Again;
+                            break;
                         }
-                        arrived = Arrived::of(&seat);
                     }
                 }
             }
-            Ran::Again
+            Ran::Again {
+                long: slot.is_asked(),
+            }
         });
         vm.leave();
         let ran = match vm.over_limit(&seat) {
@@ -163,8 +160,11 @@ impl Shell {
                 self.parked = true;
                 Ok(Status::Blocked)
             }
-            Ran::Again => {
+            Ran::Again { long } => {
                 self.serve(events, out);
+                if long {
+                    note_long_turn();
+                }
                 Ok(Status::Continue)
             }
             Ran::Over(result) => {
@@ -185,7 +185,10 @@ impl Shell {
 /// How a turn of a guest on the pool ended.
 enum Ran {
     Parked,
-    Again,
+    Again {
+        /// Its slice was over.
+        long: bool,
+    },
     Over(Result<Payload, ExitReason>),
 }
 
@@ -204,14 +207,6 @@ pub(crate) struct Arrived(std::collections::VecDeque<(u64, Ending)>);
 impl Arrived {
     pub(crate) fn of(seat: &Seat) -> Arrived {
         Arrived(seat.arrived())
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn put_back(self, seat: &Seat) {
-        seat.put_back(self.0);
     }
 
     /// As the guest is told, after what it was to be told before.

@@ -76,11 +76,7 @@ impl Vm {
     }
 
     /// Starts a guest, with what else there is to say.
-    pub fn spawn_with(
-        &self,
-        guest: impl Guest,
-        options: SpawnOptions,
-    ) -> Result<Task, SpawnError> {
+    pub fn spawn_with(&self, guest: impl Guest, options: SpawnOptions) -> Result<Task, SpawnError> {
         self.shared().spawn_from(None, Box::new(guest), options)
     }
 

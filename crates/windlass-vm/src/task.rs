@@ -5,10 +5,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use windlass_core::task::AbortHandle;
-use windlass_process::{Exit, ExitReason, Exited, Host, Message, Pattern, Payload, Pid, ProcessContext};
+use windlass_process::{
+    Exit, ExitReason, Exited, Host, Message, Pattern, Payload, Pid, ProcessContext,
+};
 
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest};
@@ -177,7 +179,9 @@ impl Seat {
     pub(crate) fn pid(&self) -> Pid {
         let own = || self.context.get().map(ProcessContext::pid);
         let recorded = self.recorded_pid.get().copied();
-        recorded.or_else(own).expect("its process is made before it is known")
+        recorded
+            .or_else(own)
+            .expect("its process is made before it is known")
     }
 
     /// Asks for a step of its process.
@@ -325,9 +329,9 @@ impl Seat {
         self.park.take()
     }
 
-    /// What was taken and not used comes first again.
-    pub(crate) fn put_back(&self, arrived: VecDeque<(u64, Ending)>) {
-        self.park.put_back(arrived);
+    /// Whether something has arrived.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.park.has_arrived()
     }
 
     /// Something that came to its process ends a wait; a message that nobody waits for any more stays.

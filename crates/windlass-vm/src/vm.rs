@@ -143,7 +143,7 @@ impl Builder {
         let place = match self.placement {
             Placement::Pool => Place::Pool(Pool::new(self.slice)),
             Placement::Reactor => {
-                Place::Reactor(Reactor::new(workers, self.slice, writing, reading))
+                Place::Reactor(Box::new(Reactor::new(self.slice, writing, reading)))
             }
         };
         let shared = Arc::new(Shared {
@@ -199,7 +199,7 @@ impl Drop for Owner {
 
 pub(crate) enum Place {
     Pool(Pool),
-    Reactor(Reactor),
+    Reactor(Box<Reactor>),
 }
 
 /// What all guests of a VM share.

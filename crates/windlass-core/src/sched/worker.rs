@@ -52,6 +52,8 @@ pub(crate) struct Worker {
     /// Tasks taken from the slot in a row before others have a turn; 0 while there are pinned ones.
     slot_limit: Cell<u32>,
     high_run: Cell<u32>,
+    /// The task that has its turn has had it for long: it goes behind those of all workers.
+    had_long_turn: Cell<bool>,
     numbered: Cell<u64>,
     spawned: Cell<u64>,
     woken: Cell<u64>,
@@ -134,6 +136,7 @@ impl Worker {
             slot_run: Cell::new(0),
             slot_limit: Cell::new(policy.slot_polls),
             high_run: Cell::new(0),
+            had_long_turn: Cell::new(false),
             numbered: Cell::new(0),
             spawned: Cell::new(0),
             woken: Cell::new(0),
@@ -272,8 +275,20 @@ impl Worker {
         match ran {
             Ran::Idle => {}
             Ran::Complete => remote.counters.completed.one(),
+            Ran::Again(entry) if self.had_long_turn.get() => self.push_global(entry),
             Ran::Again(entry) => self.push_tail(entry),
         }
+    }
+
+    /// The task that has its turn is to stand in line with those of all workers if it wants another.
+    pub(crate) fn note_long_turn(&self) {
+        self.had_long_turn.set(true);
+    }
+
+    #[cold]
+    fn push_global(&self, entry: Entry) {
+        self.had_long_turn.set(false);
+        self.pool.inject(entry);
     }
 
     /// As `run`, but recorded, and sometimes timed.

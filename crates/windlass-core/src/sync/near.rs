@@ -56,8 +56,8 @@ impl Near {
     not(any(windlass_loom, windlass_shuttle, miri))
 ))]
 mod counter {
-    use std::sync::OnceLock;
     use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::sync::OnceLock;
 
     use super::clock;
 

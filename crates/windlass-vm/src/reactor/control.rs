@@ -142,11 +142,11 @@ impl Control {
             self.take_in(outside);
         }
         // 7. Those whose slice is over, if somebody waits for their slot.
-        let next = self.preempt();
+        self.preempt();
         // 8. Who runs next.
         self.dispatch();
         self.reactor().log.turn();
-        next
+        self.next_look()
     }
 
     fn log(&self, line: impl FnOnce() -> Line) {
@@ -341,47 +341,57 @@ impl Control {
 
     // ---- steps 7 and 8 ----
 
-    /// Asks guests to make room; gives when to look again.
-    fn preempt(&self) -> Option<u64> {
+    fn running(&self) -> impl Iterator<Item = &Arc<Slot>> {
+        let slots = self.slots.iter().zip(&self.used);
+        slots.filter_map(|(slot, used)| used.as_ref().map(|_| slot))
+    }
+
+    /// Asks guests to make room.
+    fn preempt(&self) {
         if self.vm.counting {
-            return None;
-        }
-        let running = || {
-            let slots = self.slots.iter().zip(&self.used);
-            slots.filter_map(|(slot, used)| used.as_ref().map(|_| slot))
-        };
-        if self.paused {
-            running()
-                .filter(|slot| slot.ask())
-                .for_each(|_| self.vm.counts.asked());
-            return None;
+            return;
         }
         let waiting = self.reactor().ready.lock().len();
         let free = self.used.iter().filter(|used| used.is_none()).count();
-        if waiting <= free {
+        if waiting <= free && !self.paused {
+            return;
+        }
+        let now = clock::now();
+        for slot in self.running() {
+            if !self.paused && !self.is_over(slot, now) {
+                continue;
+            }
+            match slot.ask() {
+                true => self.vm.counts.asked(),
+                // It could not stop where it was.
+                false => slot.ring(),
+            }
+        }
+    }
+
+    fn is_over(&self, slot: &Slot, now: u64) -> bool {
+        let since = slot.since();
+        since != 0 && now.saturating_sub(since) >= self.slice()
+    }
+
+    fn slice(&self) -> u64 {
+        self.reactor().slice.as_nanos() as u64
+    }
+
+    /// When the next slice is over, if somebody waits for it.
+    fn next_look(&self) -> Option<u64> {
+        if self.vm.counting || self.paused || self.reactor().ready.lock().is_empty() {
             return None;
         }
         let now = clock::now();
-        let slice = self.reactor().slice.as_nanos() as u64;
-        let mut next = None;
-        for slot in running() {
-            let since = match slot.since() {
-                // On its way to a worker, or back.
-                0 => now,
-                since => since,
-            };
-            let mut over = since + slice;
-            if over <= now {
-                match slot.ask() {
-                    true => self.vm.counts.asked(),
-                    // It could not stop where it was.
-                    false => slot.ring(),
-                }
-                over = now + slice / 2;
-            }
-            next = Some(next.map_or(over, |next: u64| next.min(over)));
-        }
-        next
+        let over = self.running().map(|slot| match slot.since() {
+            // On its way to a worker, or back.
+            0 => now + self.slice(),
+            // It has been asked.
+            _ if self.is_over(slot, now) => now + self.slice() / 2,
+            since => since + self.slice(),
+        });
+        over.min()
     }
 
     fn dispatch(&mut self) {
@@ -495,32 +505,47 @@ impl Control {
         }
     }
 
-    /// Puts together what the next turn of the recording consists of; false if something of it has not come yet.
-    fn gather(&mut self) -> bool {
+    /// Puts together what the next turn of the recording consists of, and gives the line that comes after it; None
+    /// if something of it has not come yet.
+    fn gather(&mut self) -> Option<usize> {
         let vm = self.vm.clone();
         let Place::Reactor(reactor) = &vm.place else {
-            return false;
+            return None;
         };
         let Some(lines) = reactor.log.next_turn() else {
             if !reactor.log.is_over() {
                 reactor.log.end_of_replay();
             }
             self.end_all();
-            return false;
+            return None;
         };
+        let begins = reactor
+            .replay_position()
+            .map_or(0, |position| position.line);
+        let ends = begins + lines.len() + 1;
         if let Some(line) = lines.iter().find(|line| !self.has_come(line, &lines)) {
             // Nobody runs: it will not come.
-            let runs = self.used.iter().any(Option::is_some);
+            let runs = self
+                .used
+                .iter()
+                .flatten()
+                .any(|seat| !self.has_ended_its_step(seat));
             if !runs && !matches!(line.source(), Source::Outside) {
                 reactor.log.diverged(line, "nothing".to_owned());
                 self.end_all();
             }
-            return false;
+            return None;
         }
         for line in lines {
             self.gather_line(line);
         }
-        true
+        Some(ends)
+    }
+
+    /// Whether how its step ended has come already, and is not due.
+    fn has_ended_its_step(&self, seat: &Seat) -> bool {
+        let done = self.replay.guests.get(&number(seat));
+        done.is_some_and(|done| done.iter().any(|h| matches!(h, Happened::Result(_))))
     }
 
     /// Whether everything of this line's source that the turn has is there.
@@ -590,10 +615,9 @@ impl Control {
         if self.reactor().is_replaying() {
             loop {
                 self.fetch();
-                if !self.gather() {
-                    return None;
-                }
+                let ends = self.gather()?;
                 self.turn();
+                self.reactor().log.must_be_at(ends);
             }
         }
         loop {

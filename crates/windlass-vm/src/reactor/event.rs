@@ -14,22 +14,35 @@ use crate::task::Seat;
 
 pub(crate) enum Event {
     /// A guest did something, inside a step.
-    Op { seat: Arc<Seat>, op: Op },
+    Op {
+        seat: Arc<Seat>,
+        op: Op,
+    },
     /// A step has ended.
     Result(StepResult),
     /// Blocking work was done.
-    Io { waiter: Waiter, ending: Ending },
+    Io {
+        waiter: Waiter,
+        ending: Ending,
+    },
     /// Something came to the process of a guest.
     Input {
         seat: Arc<Seat>,
         generation: Generation,
         ending: Ending,
     },
-    Cancel { seat: Arc<Seat>, reason: Arc<str> },
+    Cancel {
+        seat: Arc<Seat>,
+        reason: Arc<str>,
+    },
     /// The process of a guest has ended.
-    Kill { seat: Arc<Seat> },
+    Kill {
+        seat: Arc<Seat>,
+    },
     /// A guest was started from outside.
-    Inject { seat: Arc<Seat> },
+    Inject {
+        seat: Arc<Seat>,
+    },
     /// Something that it looks at itself has changed.
     Poke,
     /// Nobody has the VM any more.

@@ -174,6 +174,17 @@ impl Log {
         })
     }
 
+    /// A turn was made: if not everything of it has happened again, this is another program.
+    pub(super) fn must_be_at(&self, line: usize) {
+        if self
+            .position()
+            .is_some_and(|position| position.line != line)
+            && let Some(first) = self.next_turn().as_ref().and_then(|lines| lines.first())
+        {
+            self.diverged(first, "nothing".to_owned());
+        }
+    }
+
     pub(super) fn diverged(&self, recorded: &Line, happened: String) {
         let line = self.position().map_or(0, |position| position.line);
         self.end_replay(Err(RecordingError::Diverged {

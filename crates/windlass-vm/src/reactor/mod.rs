@@ -73,7 +73,6 @@ pub(crate) struct Reactor {
 
 impl Reactor {
     pub(crate) fn new(
-        _workers: usize,
         slice: Duration,
         writing: Option<Writing>,
         reading: Option<Reading>,

@@ -21,11 +21,19 @@ pub(crate) enum Line {
     /// A guest was started from outside.
     Inject { task: u64 },
     /// Blocking work was done.
-    Io { task: u64, wait: u64, ending: Ending },
+    Io {
+        task: u64,
+        wait: u64,
+        ending: Ending,
+    },
     /// A timer was due.
     Timer { task: u64, wait: u64 },
     /// Something came to the process of a guest.
-    Input { task: u64, wait: u64, ending: Ending },
+    Input {
+        task: u64,
+        wait: u64,
+        ending: Ending,
+    },
     /// A guest was told to stop.
     Cancel { task: u64, reason: String },
     /// A guest was ended.

@@ -96,13 +96,11 @@ impl Reading {
                 self.next += 1;
                 Ok(())
             }
-            recorded => {
-                Err(RecordingError::Diverged {
-                    line: self.line(),
-                    recorded: recorded.map_or("nothing more".to_owned(), text),
-                    happened: text(happened),
-                })
-            }
+            recorded => Err(RecordingError::Diverged {
+                line: self.line(),
+                recorded: recorded.map_or("nothing more".to_owned(), text),
+                happened: text(happened),
+            }),
         }
     }
 

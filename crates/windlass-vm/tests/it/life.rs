@@ -129,12 +129,54 @@ everywhere! {
 
     async fn a_killed_guest_is_over_at_once(vm: Vm) {
         let waits = program([Code::Hear("never", None)]);
-        let awaits = program([Code::Try(3), Code::Await(0), Code::Return, Code::Return]);
-        let _ = awaits;
         let task = vm.spawn(Machine::new(&waits)).expect("a task");
         windlass_runtime::time::sleep(MS).await;
         task.kill();
         assert_eq!(task.join().await.reason, ExitReason::Killed);
+    }
+
+    async fn guests_send_messages_to_each_other(vm: Vm) {
+        let echo = program([Code::Hear("ping", None), Code::Return]);
+        let parent = program([
+            Code::Spawn(echo, 0), Code::Push(9.into()), Code::Tell(0, "ping"), Code::Await(0), Code::Return,
+        ]);
+        let task = vm.spawn(Machine::new(&parent)).expect("a task");
+        let pid = task.pid();
+        assert_eq!(task.join().await.value, 9.into());
+        // It is gone.
+        let late = program([Code::Push(1.into()), Code::Tell(0, "ping")]);
+        let late = vm.spawn(Machine::with(&late, pid)).expect("a task").join().await;
+        let text = late.reason.to_string();
+        assert!(text.contains("there is no such process"), "{text}");
+    }
+
+    async fn permits_are_given_in_turn(vm: Vm) {
+        let permits = vm.semaphore(2);
+        let works = program([
+            Code::Acquire(permits.clone(), 1), Code::Sleep(MS), Code::Release(permits.clone(), 1),
+            Code::Try(5), Code::Release(permits.clone(), 1), Code::Return,
+        ]);
+        let greedy = program([Code::Try(2), Code::Acquire(permits.clone(), 3), Code::Return]);
+        let both = program([Code::Acquire(permits.clone(), 2), Code::Sleep(MS)]);
+        let mut tasks: Vec<_> = (0..5).map(|_| vm.spawn(Machine::new(&works)).expect("a task")).collect();
+        tasks.push(vm.spawn(Machine::new(&both)).expect("a task"));
+        for task in &tasks {
+            assert!(task.join().await.reason.is_normal());
+        }
+        let text = vm.spawn(Machine::new(&greedy)).expect("a task").join().await.value;
+        assert!(text.as_text().unwrap_or_default().contains("3 permits were wanted"), "{text:?}");
+        assert_eq!(permits.free(), 2);
+    }
+
+    async fn the_ends_of_linked_guests_are_told(vm: Vm) {
+        let _ = &vm;
+        let child = program([Code::Throw("on purpose")]);
+        let parent = program([Code::Exit, Code::Return]);
+        let task = vm.spawn(Machine::new(&parent)).expect("a task");
+        let host = windlass_process::Host::current().expect("a host");
+        let spawn = host.process().monitored_by(task.pid());
+        vm.spawn_in(spawn, Machine::new(&child)).expect("a task").join().await;
+        assert_eq!(task.join().await.value, "error: on purpose".into());
     }
 
     async fn quiescence_is_when_all_wait(vm: Vm) {

@@ -6,5 +6,7 @@
 )]
 
 mod life;
+mod promises;
+mod replay;
 mod support;
 mod tiny;

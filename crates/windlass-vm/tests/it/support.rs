@@ -21,7 +21,14 @@ where
         .workers(workers)
         .build()
         .expect("a runtime");
-    runtime.block_on(async { timeout(LONG, test()).await.expect("it hangs") });
+    runtime.block_on(async {
+        let mut test = std::pin::pin!(test());
+        if timeout(LONG, test.as_mut()).await.is_err() {
+            let mut dump = Vec::new();
+            let _ = windlass_runtime::Handle::current().debug_dump(&mut dump);
+            panic!("it hangs:\n{}", String::from_utf8_lossy(&dump));
+        }
+    });
     runtime.shutdown(Duration::from_secs(1));
 }
 

@@ -53,7 +53,7 @@ pub(crate) enum Code {
     Own,
     Yield,
     /// Calls something of the host.
-    Native(Arc<dyn Fn(&mut Vec<Payload>) + Send + Sync>),
+    Native(Arc<Native>),
     /// From here on an exception goes there, with its text pushed.
     Try(usize),
     EndTry,
@@ -62,6 +62,9 @@ pub(crate) enum Code {
     /// Ends with what is popped.
     Return,
 }
+
+/// A function of the host, on the stack.
+type Native = dyn Fn(&mut Vec<Payload>) + Send + Sync;
 
 pub(crate) type Program = Arc<Vec<Code>>;
 
@@ -95,12 +98,10 @@ impl Machine {
         }
     }
 
-    /// With values in the first locals.
-    pub(crate) fn with(program: &Program, locals: impl IntoIterator<Item = Payload>) -> Machine {
+    /// With a process in the first local.
+    pub(crate) fn with(program: &Program, first: Pid) -> Machine {
         let mut machine = Machine::new(program);
-        for (place, value) in locals.into_iter().enumerate() {
-            machine.locals[place] = value;
-        }
+        machine.locals[0] = first.into();
         machine
     }
 
@@ -150,7 +151,10 @@ impl Machine {
             Code::Pop => drop(self.pop()),
             Code::Add => {
                 let (b, a) = (self.pop(), self.pop());
-                let sum = a.as_int().unwrap_or(0) + b.as_int().unwrap_or(0);
+                let sum = a
+                    .as_int()
+                    .unwrap_or(0)
+                    .wrapping_add(b.as_int().unwrap_or(0));
                 self.stack.push(sum.into());
             }
             Code::Load(local) => self.stack.push(self.locals[local].clone()),
