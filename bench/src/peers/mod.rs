@@ -33,6 +33,8 @@ mod windlass;
 #[cfg(feature = "windlass")]
 mod windlass_graph;
 #[cfg(feature = "windlass")]
+mod windlass_guest;
+#[cfg(feature = "windlass")]
 mod windlass_lane;
 #[cfg(feature = "windlass")]
 mod windlass_process;

@@ -14,7 +14,8 @@ use super::channels::wait_then_send;
 use super::{
     ACTORS, ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, GRAPHS, Job, Locks, MPSC, Mpsc,
     NetPeer, OURS, Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_actors,
-    run_stackful, run_whole, sockets, windlass_graph, windlass_lane, windlass_process,
+    run_stackful, run_whole, sockets, windlass_graph, windlass_guest, windlass_lane,
+    windlass_process,
 };
 use crate::sample::Sample;
 use crate::workload::Workload;
@@ -38,6 +39,8 @@ pub const PEER: Peer = Peer {
             Workload::GraphMessage,
             Workload::GraphParallel,
             Workload::LaneJitter,
+            Workload::GuestSpawnAwait,
+            Workload::GuestPingPong,
         ],
     ],
     run,
@@ -82,6 +85,14 @@ fn run(job: Job) -> Sample {
         Workload::LaneJitter => {
             Windlass::start(job.workers);
             windlass_lane::jitter(Duration::from_millis(job.size))
+        }
+        Workload::GuestSpawnAwait => {
+            Windlass::start(job.workers);
+            windlass_guest::spawn_await(job.size, job.workers)
+        }
+        Workload::GuestPingPong => {
+            Windlass::start(job.workers);
+            windlass_guest::ping_pong(job.size, job.workers)
         }
         workload if GRAPHS.contains(&workload) => {
             Windlass::start(job.workers);

@@ -225,6 +225,11 @@ impl ProcessContext {
         self.core.shell.nudge();
     }
 
+    /// Whether it was ended from outside: its step is the last one, and should come to an end.
+    pub fn is_killed(&self) -> bool {
+        self.core.shell.is_killed()
+    }
+
     /// A token that is cancelled when the process ends, or goes on with other code.
     pub fn token(&self) -> CancellationToken {
         self.core.shell.context()

@@ -118,6 +118,21 @@ impl<'a> Budget<'a> {
         }
     }
 
+    /// Whether the guest was ended from outside, or has used up its time: the step should come to an end, also
+    /// where it could not yield.
+    pub fn must_end(&self) -> bool {
+        let killed = || self.seat.context().is_some_and(ProcessContext::is_killed);
+        self.seat.is_over() || killed() || (!self.counting && self.is_over_limit())
+    }
+
+    fn is_over_limit(&self) -> bool {
+        self.seat.limits.cpu.is_some_and(|most| {
+            let since = self.slot.since();
+            let now = clock::now();
+            self.cpu_time() + Duration::from_nanos(now.saturating_sub(since)) > most
+        })
+    }
+
     /// How long it has run on a processor before this step.
     pub fn cpu_time(&self) -> Duration {
         Duration::from_nanos(self.seat.cpu.load(Ordering::Relaxed))

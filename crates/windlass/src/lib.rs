@@ -38,6 +38,10 @@ pub use windlass_graph as graph;
 #[cfg(feature = "components")]
 pub use windlass_components as components;
 
+/// Guest VMs: the trait, the reactor, preemption, record and replay (feature `vm`).
+#[cfg(feature = "vm")]
+pub use windlass_vm as vm;
+
 /// HTTP servers and clients (feature `http`).
 #[cfg(feature = "http")]
 pub use windlass_http as http;

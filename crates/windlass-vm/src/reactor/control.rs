@@ -308,6 +308,7 @@ impl Control {
                 self.admit(&seat);
                 self.log(|| Line::Inject {
                     task: number(&seat),
+                    pid: seat.pid(),
                 });
             }
             Outside::Input(seat, generation, ending) => {
@@ -331,6 +332,7 @@ impl Control {
                 });
                 self.seats.remove(&number(&seat));
                 end(&seat);
+                self.ask(&seat);
             }
             Outside::Pause(on) => {
                 self.log(|| Line::Pause { on });
@@ -341,9 +343,28 @@ impl Control {
 
     // ---- steps 7 and 8 ----
 
-    fn running(&self) -> impl Iterator<Item = &Arc<Slot>> {
+    /// The slots that have a guest, and whom.
+    fn running(&self) -> impl Iterator<Item = (&Arc<Slot>, &Arc<Seat>)> {
         let slots = self.slots.iter().zip(&self.used);
-        slots.filter_map(|(slot, used)| used.as_ref().map(|_| slot))
+        slots.filter_map(|(slot, used)| used.as_ref().map(|seat| (slot, seat)))
+    }
+
+    /// Asks this guest to come to the end of its step, if it is inside one.
+    fn ask(&self, guest: &Arc<Seat>) {
+        for (slot, _) in self.running().filter(|(_, seat)| Arc::ptr_eq(seat, guest)) {
+            slot.ask();
+        }
+    }
+
+    /// Whether this guest has to end its step though nobody waits for its slot.
+    fn is_bounded(&self, seat: &Seat) -> bool {
+        seat.limits.cpu.is_some() || seat.is_over()
+    }
+
+    /// Whether more guests are ready than there are slots for.
+    fn is_crowded(&self) -> bool {
+        let waiting = self.reactor().ready.lock().len();
+        waiting > self.used.iter().filter(|used| used.is_none()).count()
     }
 
     /// Asks guests to make room.
@@ -351,14 +372,11 @@ impl Control {
         if self.vm.counting {
             return;
         }
-        let waiting = self.reactor().ready.lock().len();
-        let free = self.used.iter().filter(|used| used.is_none()).count();
-        if waiting <= free && !self.paused {
-            return;
-        }
+        let crowded = self.is_crowded() || self.paused;
         let now = clock::now();
-        for slot in self.running() {
-            if !self.paused && !self.is_over(slot, now) {
+        for (slot, seat) in self.running() {
+            let wanted = crowded || self.is_bounded(seat);
+            if !wanted || (!self.paused && !self.is_over(slot, now)) {
                 continue;
             }
             match slot.ask() {
@@ -380,11 +398,14 @@ impl Control {
 
     /// When the next slice is over, if somebody waits for it.
     fn next_look(&self) -> Option<u64> {
-        if self.vm.counting || self.paused || self.reactor().ready.lock().is_empty() {
+        if self.vm.counting || self.paused {
             return None;
         }
         let now = clock::now();
-        let over = self.running().map(|slot| match slot.since() {
+        let crowded = self.is_crowded();
+        let watched = self.running();
+        let watched = watched.filter(|(_, seat)| crowded || self.is_bounded(seat));
+        let over = watched.map(|(slot, _)| match slot.since() {
             // On its way to a worker, or back.
             0 => now + self.slice(),
             // It has been asked.
@@ -570,9 +591,12 @@ impl Control {
                 let queue = self.replay.guests.get_mut(&task);
                 news.results.extend(queue.and_then(VecDeque::pop_front));
             }
-            Line::Inject { .. } => {
+            Line::Inject { pid, .. } => {
                 let seat = self.replay.injected.pop_front();
-                news.outside.extend(seat.map(Outside::Inject));
+                news.outside.extend(seat.map(|seat| {
+                    let _ = seat.recorded_pid.set(pid);
+                    Outside::Inject(seat)
+                }));
             }
             Line::Io { task, wait, ending } => {
                 news.completions.extend(seat(task).map(|seat| {

@@ -1,9 +1,9 @@
 //! The lines of a recording.
 
 use serde_json::{Value, json};
-use windlass_process::Payload;
+use windlass_process::{Payload, Pid};
 
-use super::value::{Bad, Opaque, of_ending, of_payload, to_ending, to_payload};
+use super::value::{Bad, Opaque, of_ending, of_payload, to_ending, to_payload, to_pid};
 use crate::guest::Ending;
 
 /// One line.
@@ -19,7 +19,7 @@ pub(crate) enum Line {
         answers: Vec<Payload>,
     },
     /// A guest was started from outside.
-    Inject { task: u64 },
+    Inject { task: u64, pid: Pid },
     /// Blocking work was done.
     Io {
         task: u64,
@@ -88,7 +88,7 @@ impl Line {
                 let answers: Result<Vec<_>, _> = answers.iter().map(of_payload).collect();
                 json!({"step": step, "task": task, "spent": spent, "answers": answers?})
             }
-            Line::Inject { task } => json!({"inject": task}),
+            Line::Inject { task, pid } => json!({"inject": task, "pid": pid.to_string()}),
             Line::Io { task, wait, ending } => {
                 json!({"io": of_ending(ending)?, "task": task, "wait": wait})
             }
@@ -128,8 +128,8 @@ impl Line {
             });
         }
         if has("inject") {
-            let task = number("inject")?;
-            return Ok(Line::Inject { task });
+            let (task, pid) = (number("inject")?, to_pid(&json["pid"])?);
+            return Ok(Line::Inject { task, pid });
         }
         if has("io") {
             return Ok(Line::Io {

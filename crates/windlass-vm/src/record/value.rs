@@ -87,7 +87,7 @@ fn unhex(text: &str) -> Result<Vec<u8>, Bad> {
     Ok(bytes)
 }
 
-fn to_pid(value: &Value) -> Result<Pid, Bad> {
+pub(super) fn to_pid(value: &Value) -> Result<Pid, Bad> {
     let text = value.as_str().ok_or("a PID is no text")?;
     text.parse().map_err(|_| format!("{text} is no PID"))
 }

@@ -196,3 +196,40 @@ everywhere! {
         assert_eq!(vm.snapshot().ready_or_running, 0);
     }
 }
+
+/// A guest that never ends by itself, alone on its VM: nobody waits for its slot.
+fn spinner() -> Machine {
+    Machine::new(&program([Code::Jump(0)]))
+}
+
+#[test]
+fn a_lonely_spinner_can_be_killed() {
+    for placement in BOTH {
+        real(2, || async move {
+            let vm = vm(placement).build().expect("a VM");
+            let task = vm.spawn(spinner()).expect("a task");
+            while vm.snapshot().active_vm_tasks == 0 {
+                windlass_runtime::task::yield_now().await;
+            }
+            task.kill();
+            assert_eq!(task.join().await.reason, ExitReason::Killed);
+            vm.quiescent().await;
+            while vm.snapshot().active_vm_tasks != 0 {
+                windlass_runtime::task::yield_now().await;
+            }
+        });
+    }
+}
+
+#[test]
+fn a_lonely_spinner_uses_up_its_time() {
+    for placement in BOTH {
+        real(2, || async move {
+            let limits = windlass_vm::Limits::NONE.cpu(30 * MS);
+            let vm = vm(placement).limits(limits).build().expect("a VM");
+            let exit = vm.spawn(spinner()).expect("a task").join().await;
+            let reason = exit.reason.to_string();
+            assert!(reason.contains("of processor time"), "{reason}");
+        });
+    }
+}
