@@ -102,6 +102,7 @@ codes! {
     HighQueueDepthLatencyRisk "high_queue_depth_latency_risk" Warning Channel,
     TriggerNeverReady "trigger_never_ready" Warning Trigger,
     SubgraphHiddenCycle "subgraph_hidden_cycle" Warning GraphStructure,
+    CannotPreempt "cannot_preempt" Warning Scheduler,
     OptionalInputUnconnected "optional_input_unconnected" Advisory GraphStructure,
     AdvisoryLaneFieldIgnored "advisory_lane_field_ignored" Advisory Scheduler,
     DiagnosticNote "diagnostic_note" Info GraphStructure,

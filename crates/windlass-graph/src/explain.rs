@@ -216,6 +216,9 @@ fn explain_component(component: &Component) -> String {
     if execution.priority != Priority::Normal {
         let _ = write!(text, ", priority {}", execution.priority);
     }
+    if !execution.timeout.is_zero() {
+        let _ = write!(text, ", for {:?} at most", execution.timeout);
+    }
     match execution.on_error {
         OnError::FailFast => {}
         OnError::Continue => text.push_str("; an error discards what it published"),

@@ -91,10 +91,7 @@ pub fn json_schema() -> Value {
         "if".to_owned(),
         json!({"properties": {"schema_version": {"const": 1}}}),
     );
-    schema.insert(
-        "then".to_owned(),
-        json!({"properties": {"lanes": {"additionalProperties": lane(&exact, 1)}}}),
-    );
+    schema.insert("then".to_owned(), version_1(&exact));
     let definitions = json!({
         "component": component(&exact),
         "edge": edge(&exact),
@@ -105,6 +102,21 @@ pub fn json_schema() -> Value {
     });
     schema.insert("$defs".to_owned(), definitions);
     Value::Object(schema)
+}
+
+/// What version 1 has less: parts of lanes, and fields of components, wherever these are.
+fn version_1(form: &Form) -> Value {
+    let execution = json!({"properties": {"timeout_ms": false}});
+    let components = json!({"items": {"properties": {"execution": execution}}});
+    let bodies = json!({"items": {"properties": {"components": components}}});
+    json!({
+        "properties": {
+            "lanes": {"additionalProperties": lane(form, 1)},
+            "components": components,
+            "subgraphs": bodies,
+            "templates": bodies,
+        },
+    })
 }
 
 fn graph(form: &Form) -> Value {
@@ -192,6 +204,7 @@ fn component(form: &Form) -> Value {
             ("priority", form.names(Priority::NAMES)),
             ("budget_ms", form.time()),
             ("on_error", form.names(OnError::NAMES)),
+            ("timeout_ms", form.time()),
         ],
         &["lane"],
     );

@@ -2,6 +2,7 @@
 
 use super::Level;
 use super::context::Context;
+use crate::component::Descriptor;
 use crate::diagnostic::{Code, Diagnostic};
 
 pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
@@ -37,6 +38,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                     .fix(context.similar_lane(lane)),
             );
         }
+        timeout(context, place, found);
         for (nth, id) in component.depends_on.iter().enumerate() {
             if context.component(id).is_none() {
                 let message = format!("there is no component `{id}` to be started before");
@@ -51,6 +53,32 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
     }
     start_order(context, found);
+}
+
+/// Whether the invocations of a component can be ended as `timeout_ms` demands.
+fn timeout(context: &Context<'_>, place: usize, found: &mut Vec<Diagnostic>) {
+    let component = &context.graph.components[place];
+    if component.execution.timeout.is_zero() {
+        return;
+    }
+    let path = format!("components[{place}].execution.timeout_ms");
+    if component.execution.reentrant {
+        let message = "`timeout_ms` needs one invocation at a time, and `reentrant: true` lets several overlap";
+        let finding = Diagnostic::new(Code::GraphValidationError, &*path, message);
+        found.push(finding.component(&component.id).fix("remove one of them"));
+    }
+    // Of a type that nobody knows nothing is known.
+    let stays = |descriptor: &Descriptor| !descriptor.preemptible;
+    if context.descriptor(place).is_some_and(stays) {
+        let message = format!(
+            "the type `{}` cannot be pre-empted: what takes longer than `timeout_ms` is asked to cancel and counted, \
+             as with `max_callback_ms`, and goes on until it sees that",
+            component.type_name
+        );
+        let finding = Diagnostic::new(Code::CannotPreempt, path, message);
+        let fix = "use a guest component, or move it to a lane with `max_callback_ms`";
+        found.push(finding.component(&component.id).fix(fix));
+    }
 }
 
 /// Reports the components that would each have to be started before another of them.

@@ -23,6 +23,8 @@ pub struct Descriptor {
     pub open_ports: bool,
     /// Whether `config.ports` lists them; see [`Descriptor::declared_ports`].
     pub declared_ports: bool,
+    /// Whether an invocation can be ended from outside; see [`Descriptor::preemptible`].
+    pub preemptible: bool,
     /// Where it is meant to be.
     pub boundary_role: BoundaryRole,
     /// One sentence for people.
@@ -176,6 +178,13 @@ impl Descriptor {
             }
         }
         Ok(Cow::Owned(resolved))
+    }
+
+    /// Says that an invocation can be ended from outside: [`Component::interrupt`](super::Component::interrupt) gives
+    /// what does so. If it gives nothing, a run does not begin.
+    pub fn preemptible(mut self) -> Self {
+        self.preemptible = true;
+        self
     }
 
     /// Puts it at the boundary.

@@ -12,6 +12,7 @@ use super::{Failure, Input, Output};
 use crate::compile::Plan;
 use crate::model::{EdgeKind, Overflow};
 use crate::payload::{Data, Payload};
+use crate::record::Script;
 use crate::run::Store;
 
 /// What a component is called with.
@@ -68,8 +69,8 @@ pub(crate) struct Env {
     pub(crate) epoch: u64,
     /// Whether times of publishing are needed.
     pub(crate) tracing: bool,
-    /// Whether a recording decides what the clock would.
-    pub(crate) replaying: bool,
+    /// The recording that decides what the clock would.
+    pub(crate) script: Option<Arc<Script>>,
 }
 
 /// A message as its reader gets it.
@@ -162,6 +163,8 @@ pub(crate) struct Outbox {
     pub(crate) finished: bool,
     /// Played back: it does not want to be called for now.
     pub(crate) held: bool,
+    /// It was ended: its time was over.
+    pub(crate) timed_out: bool,
     /// How often it has asked whether it should come to an end.
     cancel_checks: u32,
     /// How often before the answer was yes.
@@ -402,9 +405,10 @@ impl<'a> Invocation<'a> {
         self.out.state.push((key.into(), value.into()));
     }
 
-    /// Whether it should come to an end: the run was asked to stop, or the lane's `max_callback_ms` is over.
+    /// Whether it should come to an end: the run was asked to stop, or the lane's `max_callback_ms` is over; or the
+    /// component's `timeout_ms`, if its type cannot be preempted.
     pub fn cancel_requested(&mut self) -> bool {
-        let requested = match self.env.replaying {
+        let requested = match self.env.script.is_some() {
             true => self
                 .call
                 .cancel_after
@@ -474,6 +478,7 @@ impl Outbox {
         self.observed_cancel = false;
         self.finished = false;
         self.held = false;
+        self.timed_out = false;
         self.cancel_checks = 0;
         self.cancelled_after = None;
         self.room.clear();

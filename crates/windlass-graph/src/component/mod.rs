@@ -29,6 +29,7 @@
 pub mod built_in;
 mod descriptor;
 mod failure;
+mod interrupt;
 mod invocation;
 mod outside;
 mod registry;
@@ -44,6 +45,7 @@ use crate::model::Config;
 
 pub use descriptor::{Catalog, ConfigField, ConfigKind, Descriptor, Port, PortsError};
 pub use failure::Failure;
+pub use interrupt::Interrupt;
 pub(crate) use invocation::{
     Call, Env, LoopReport, Origin, Outbox, PackedId, Staged, refuses_early,
 };
@@ -120,6 +122,12 @@ pub trait Component: Send {
     /// What may run several times at once instead of `execute`, if the graph says `reentrant: true`. Asked for
     /// after `activate`. None: one invocation at a time.
     fn reentrant(&mut self) -> Option<Arc<dyn Reentrant>> {
+        None
+    }
+
+    /// What ends an invocation from outside, when the graph's `timeout_ms` is over. Asked for after `activate`, of
+    /// types that say so ([`Descriptor::preemptible`]). None: it cannot be preempted.
+    fn interrupt(&mut self) -> Option<Arc<dyn Interrupt>> {
         None
     }
 }

@@ -89,6 +89,11 @@ fn execution(walk: &mut Walk<'_>, at: At<'_>, component: &mut Component) {
             .one_of(&at, OnError::NAMES, OnError::named)
             .unwrap_or_default();
     }
+    if walk.version >= 2
+        && let Some(at) = fields.get(walk, "timeout_ms")
+    {
+        execution.timeout = walk.duration_ms(&at).unwrap_or_default();
+    }
     fields.finish(walk);
 }
 

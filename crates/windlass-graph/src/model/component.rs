@@ -168,6 +168,8 @@ pub struct Execution {
     pub priority: Priority,
     /// What an invocation may take.
     pub budget: Duration,
+    /// When an invocation is ended; zero: never.
+    pub timeout: Duration,
     /// What an error does.
     pub on_error: OnError,
 }
@@ -222,6 +224,7 @@ impl Component {
                 reentrant: false,
                 priority: Priority::Normal,
                 budget: Duration::ZERO,
+                timeout: Duration::ZERO,
                 on_error: OnError::FailFast,
             },
         }

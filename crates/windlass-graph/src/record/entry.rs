@@ -53,6 +53,8 @@ pub(crate) struct CallEntry {
     pub(crate) held: bool,
     /// How often it asked whether it should come to an end before the answer was yes.
     pub(crate) cancelled_after: Option<u32>,
+    /// It was ended: its time was over.
+    pub(crate) timed_out: bool,
 }
 
 /// One item of a publish.

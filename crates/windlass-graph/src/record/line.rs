@@ -126,6 +126,7 @@ impl CallEntry {
         some("finished", self.finished.then_some(true.into()));
         some("held", self.held.then_some(true.into()));
         some("cancelled_after", self.cancelled_after.map(Value::from));
+        some("timed_out", self.timed_out.then_some(true.into()));
         Value::Object(line)
     }
 
@@ -171,6 +172,7 @@ impl CallEntry {
             finished: flag("finished"),
             held: flag("held"),
             cancelled_after: line.get("cancelled_after").and_then(whole),
+            timed_out: flag("timed_out"),
         })
     }
 }
@@ -297,6 +299,7 @@ mod tests {
                 finished: true,
                 held: true,
                 cancelled_after: Some(2),
+                timed_out: true,
             }),
             Entry::Loop(LoopEntry {
                 composite: "l".to_owned(),

@@ -79,6 +79,8 @@ pub(crate) struct Script {
     /// Where each call is in the recording.
     positions: HashMap<u64, usize>,
     cancelled_after: HashMap<u64, u32>,
+    /// The calls that were ended because their time was over.
+    timed_out: HashMap<u64, CallEntry>,
     /// Loops that were stopped, by id, run and pass; and whether by their budget.
     stopped: HashMap<(String, u64, u64), bool>,
     pub(crate) on_clock: bool,
@@ -100,6 +102,8 @@ impl Script {
                     script.positions.insert(call.transaction, nth);
                     let cancelled = call.cancelled_after.map(|after| (call.transaction, after));
                     script.cancelled_after.extend(cancelled);
+                    let ended = call.timed_out.then(|| (call.transaction, call.clone()));
+                    script.timed_out.extend(ended);
                 }
                 Entry::Loop(stopped) => {
                     let key = (stopped.composite.clone(), stopped.run, stopped.pass);
@@ -120,6 +124,20 @@ impl Script {
 
     pub(crate) fn cancelled_after(&self, transaction: u64) -> Option<u32> {
         self.cancelled_after.get(&transaction).copied()
+    }
+
+    /// Ends a call that was ended because its time was over, as it was ended then; gives what was said. It is not
+    /// made again: nobody knows how far it got, and without a clock it would not end. If the graph has no limit for
+    /// the component any more, it is made: somebody wants to see what comes of that.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_again(&self, invocation: &mut Invocation<'_>) -> Option<String> {
+        let call = self.timed_out.get(&invocation.transaction())?;
+        let now = &invocation.env.plan.graph.components[invocation.component as usize];
+        if now.id != call.component || now.execution.timeout.is_zero() {
+            return None;
+        }
+        play(call.clone(), invocation)
     }
 
     /// Whether a loop was stopped after this pass, and whether by its budget.
@@ -261,41 +279,50 @@ impl Reentrant for PlayedBack {
         let Some(call) = self.next(wanted) else {
             return Ok(());
         };
-        let mut staged = Vec::with_capacity(call.outputs.len());
-        // What went to an edge that is not there any more goes nowhere.
-        for output in call.outputs.into_iter().filter(|o| o.edge != u32::MAX) {
+        for output in call.outputs.iter().filter(|o| o.edge != u32::MAX) {
             if let Some(Unrecorded(name)) = output.payload.get() {
                 return Err(Failure::new(format!(
                     "a value of type {name} cannot be recorded: publish JSON, text, bytes or numbers at the boundary"
                 )));
             }
-            staged.push(Staged {
-                payload: output.payload,
-                edge: output.edge,
-                publish: output.publish,
-                transaction: wanted,
-                ..invocation.staged(output.event_time)
-            });
         }
-        let out = &mut *invocation.out;
-        out.staged = staged;
-        out.state = call
-            .state
-            .into_iter()
-            .map(|(key, value)| (key.into(), value))
-            .collect();
-        out.report = call.report.map(|(converged, residual, reason)| LoopReport {
-            converged,
-            residual,
-            reason,
-        });
-        out.refused = call.refused;
-        out.finished = call.finished;
-        out.held = call.held;
-        out.cancelled_after = call.cancelled_after;
-        match call.failed {
+        match play(call, invocation) {
             Some(why) => Err(Failure::new(why)),
             None => Ok(()),
         }
     }
+}
+
+/// Does what a call did then; gives why it failed.
+fn play(call: CallEntry, invocation: &mut Invocation<'_>) -> Option<String> {
+    let mut staged = Vec::with_capacity(call.outputs.len());
+    // What went to an edge that is not there any more goes nowhere.
+    for output in call.outputs.into_iter().filter(|o| o.edge != u32::MAX) {
+        staged.push(Staged {
+            payload: output.payload,
+            edge: output.edge,
+            publish: output.publish,
+            transaction: call.transaction,
+            ..invocation.staged(output.event_time)
+        });
+    }
+    let out = &mut *invocation.out;
+    out.staged = staged;
+    out.state = call
+        .state
+        .into_iter()
+        .map(|(key, value)| (key.into(), value))
+        .collect();
+    out.report = call.report.map(|(converged, residual, reason)| LoopReport {
+        converged,
+        residual,
+        reason,
+    });
+    out.refused = call.refused;
+    out.finished = call.finished;
+    out.held = call.held;
+    out.observed_cancel = call.cancelled_after.is_some();
+    out.cancelled_after = call.cancelled_after;
+    out.timed_out = call.timed_out;
+    call.failed
 }

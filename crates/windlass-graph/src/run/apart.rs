@@ -121,6 +121,8 @@ impl Machine {
             errors: Vec::new(),
             driver: None,
             memory: Default::default(),
+            // The members have it with them.
+            watch: None,
             observing: None,
             tape: self
                 .tape

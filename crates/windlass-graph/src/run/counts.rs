@@ -11,6 +11,7 @@ pub(crate) struct ComponentCounts {
     pub(crate) cancellation_requested: u64,
     pub(crate) cancellation_observed: u64,
     pub(crate) timeout_budget_exceeded: u64,
+    pub(crate) timeout: u64,
     pub(crate) max_in_flight: u64,
 }
 
@@ -111,7 +112,8 @@ macro_rules! add {
 }
 
 add!(ComponentCounts {
-    execution, error, budget_overrun, cancellation_requested, cancellation_observed, timeout_budget_exceeded
+    execution, error, budget_overrun, cancellation_requested, cancellation_observed, timeout_budget_exceeded,
+    timeout
 } max { max_duration_ns, max_in_flight } last { last_duration_ns });
 add!(PublicationCounts {
     staged,

@@ -31,8 +31,13 @@ pub(crate) struct ComponentFacts {
     /// 0 is the highest.
     pub(crate) priority: usize,
     pub(crate) budget: u64,
+    /// When an invocation is asked to cancel: the lane's `max_callback_ms`, or the component's `timeout_ms` if nobody
+    /// can end it.
     pub(crate) max_callback: u64,
+    /// When an invocation is ended, if somebody can.
+    pub(crate) timeout: u64,
     pub(crate) on_error: OnError,
+    /// Never with `timeout_ms`: an interrupt would not know which invocation it is for.
     pub(crate) reentrant: bool,
     /// Where its messages come from, if each of them makes it run and nothing else does.
     pub(crate) plain: Option<Box<[u32]>>,
@@ -63,21 +68,37 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The earlier of two limits, of which 0 is none.
+fn earlier(one: u64, other: u64) -> u64 {
+    match (one, other) {
+        (0, limit) | (limit, 0) => limit,
+        (one, other) => one.min(other),
+    }
+}
+
 impl Facts {
-    pub(crate) fn new(plan: &Plan, overlap: Overlap) -> Facts {
+    /// `preemptible` says whether the invocations of a component can be ended from outside.
+    pub(crate) fn new(plan: &Plan, overlap: Overlap, preemptible: impl Fn(usize) -> bool) -> Facts {
         let graph = &plan.graph;
         let component = |(c, component): (usize, &crate::model::Component)| {
             let out = || {
                 let outputs = plan.nodes[c].outputs.iter();
                 outputs.flat_map(|port| port.edges.iter().copied())
             };
+            let asked = nanos(graph.lanes[plan.nodes[c].lane].max_callback);
+            let limit = nanos(component.execution.timeout);
+            let (max_callback, timeout) = match preemptible(c) {
+                true => (asked, limit),
+                false => (earlier(asked, limit), 0),
+            };
             ComponentFacts {
                 lane: plan.nodes[c].lane,
                 priority: component.execution.priority as usize,
                 budget: nanos(component.execution.budget),
-                max_callback: nanos(graph.lanes[plan.nodes[c].lane].max_callback),
+                max_callback,
+                timeout,
                 on_error: component.execution.on_error,
-                reentrant: component.execution.reentrant,
+                reentrant: component.execution.reentrant && limit == 0,
                 plain: plain_edges(plan, c),
                 limited: out()
                     .filter(|&edge| refuses_early(&graph.edges[edge]))

@@ -47,6 +47,11 @@ pub(crate) fn call(
         out,
         call,
     };
+    if let Some(script) = &env.script
+        && let Some(message) = script.end_again(&mut invocation)
+    {
+        return Some(message);
+    }
     let called = catch_unwind(AssertUnwindSafe(|| match body {
         Body::Exclusive(component) => component.execute(&mut invocation),
         Body::Reentrant(body) => body.execute(&mut invocation),
@@ -188,10 +193,16 @@ impl Machine {
             failed: None,
             worker: NONE,
         };
-        if let Some(body) = self.members[component].component.as_deref_mut() {
+        let member = &mut self.members[component];
+        if let Some(body) = member.component.as_deref_mut() {
             let body = Body::Exclusive(body);
-            let given = &finished.call;
-            finished.failed = call(body, &self.env, component, inputs, &mut out, given);
+            let (env, given) = (&self.env, &finished.call);
+            finished.failed = match &member.leash {
+                None => call(body, env, component, inputs, &mut out, given),
+                Some(leash) => leash.watched(&mut out, |out| {
+                    call(body, env, component, inputs, out, given)
+                }),
+            };
         }
         let end = match self.trace.on {
             true => clock::now(),
@@ -298,6 +309,7 @@ impl Machine {
         let asked = facts.max_callback > 0 && duration > facts.max_callback;
         counts.cancellation_requested += u64::from(asked || out.observed_cancel);
         counts.cancellation_observed += u64::from(out.observed_cancel);
+        counts.timeout += u64::from(out.timed_out);
         let lane = &mut self.lanes[facts.lane];
         lane.tick_used += duration;
         lane.counts.completed += 1;
@@ -344,6 +356,7 @@ impl Machine {
                 TraceName::ComponentCancellationObserved,
                 out.observed_cancel,
             ),
+            (TraceName::ComponentTimeout, out.timed_out),
         ] {
             if happened {
                 let event = event(self, name, finished.end);

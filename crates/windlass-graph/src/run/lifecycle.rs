@@ -59,6 +59,9 @@ impl Machine {
                 self.halt("activate", code, Some(component), message)
             })?;
             self.members[component].reentrant = reentrant;
+            if self.members[component].preemptible && self.script.is_none() {
+                self.put_on_leash(component)?;
+            }
         }
         if let Some(snapshot) = &options.restore {
             self.restore(snapshot)?;

@@ -29,6 +29,7 @@ use super::tap::Tapping;
 use super::threads::Memory;
 use super::trace::{Recorded, TraceName, Tracing};
 use super::trigger::{Ready, Trigger};
+use super::watch::{Leash, Watch};
 use crate::compile::{Plan, Region};
 use crate::component::{Component, Door, Env, Outbox, Received, Reentrant, Staged};
 use crate::model::Config;
@@ -72,6 +73,8 @@ pub(crate) struct Machine {
     /// What the thread that drives the run was found to have, if that is its own.
     pub(crate) driver: Option<Attributes>,
     pub(crate) memory: Memory,
+    /// Who ends invocations that take too long, if some may not.
+    pub(crate) watch: Option<Arc<Watch>>,
     /// Who is told what happens.
     pub(crate) observing: Option<Box<Observing>>,
     /// What it writes down about itself.
@@ -121,6 +124,10 @@ pub(crate) struct Member {
     pub(crate) component: Option<Box<dyn Component>>,
     /// What may be called several times at once.
     pub(crate) reentrant: Option<Arc<dyn Reentrant>>,
+    /// Whether its type says that an invocation can be ended from outside.
+    pub(crate) preemptible: bool,
+    /// What ends an invocation that takes too long, if somebody watches.
+    pub(crate) leash: Option<Leash>,
     /// Whether it was activated and has not been deactivated.
     pub(crate) active: bool,
     /// Whether it has said that nothing more will come of it.
@@ -163,9 +170,9 @@ impl Machine {
                 stop: options.stop.clone(),
                 epoch: 0,
                 tracing,
-                replaying: false,
+                script: None,
             }),
-            facts: Arc::new(Facts::new(&plan, overlap)),
+            facts: Arc::new(Facts::new(&plan, overlap, |c| members[c].preemptible)),
             members,
             doors: Vec::new(),
             channels: channels.collect(),
@@ -193,6 +200,7 @@ impl Machine {
             errors: Vec::new(),
             driver: None,
             memory: Memory::default(),
+            watch: None,
             observing: options.observer.clone().map(Observing::new).map(Box::new),
             tape: None,
             script: None,
@@ -326,7 +334,7 @@ impl Machine {
                     stop: old.stop.clone(),
                     epoch: old.epoch,
                     tracing: old.tracing,
-                    replaying: old.replaying,
+                    script: old.script.clone(),
                 };
                 change(&mut env);
                 self.env = Arc::new(env);

@@ -175,6 +175,11 @@ impl Machine {
                 "runtime.component.timeout_budget_exceeded_count": counts.timeout_budget_exceeded,
                 "runtime.component.max_in_flight_count": counts.max_in_flight,
             );
+            if !component.execution.timeout.is_zero() {
+                add!(subject(samples, id, lane, ""),
+                    "runtime.component.timeout_count": counts.timeout,
+                );
+            }
             let counts = &self.triggers[place].counts;
             add!(subject(samples, id, lane, ""),
                 "runtime.trigger.ready_count": counts.ready + self.counts.plain_ready[place],

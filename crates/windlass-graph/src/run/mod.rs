@@ -30,6 +30,7 @@ mod taping;
 mod threads;
 mod trace;
 mod trigger;
+mod watch;
 
 pub use control::{ConfigTransaction, Control, Progress, ReconfigureError, StepError};
 pub use health::{HealthEvent, HealthKind, Place};

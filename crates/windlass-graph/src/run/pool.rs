@@ -23,6 +23,7 @@ use super::result::ErrorCode;
 use super::threads::{Pool, Workers};
 use super::trace::{NONE, TraceName};
 use super::trigger::Ready;
+use super::watch::Leash;
 use crate::component::{Call, Component, Env, Outbox, Received, Reentrant};
 use crate::model::{LaneKind, LaneOverflow, OnError, Priority};
 
@@ -33,6 +34,8 @@ pub(crate) struct Job {
     calls: Vec<(Call, Vec<Received>, Outbox)>,
     body: JobBody,
     max_callback: u64,
+    /// What ends one that takes too long.
+    leash: Option<Leash>,
     /// Whether the next is called after one that failed.
     goes_on: bool,
     workers: Option<Arc<Workers>>,
@@ -91,14 +94,13 @@ impl Job {
                 JobBody::Exclusive(component) => Body::Exclusive(component.as_mut()),
                 JobBody::Reentrant(body) => Body::Reentrant(body),
             };
-            let failed = call(
-                body,
-                &self.env,
-                self.component,
-                &mut inputs,
-                &mut out,
-                &given,
-            );
+            let (env, component) = (&self.env, self.component);
+            let failed = match &self.leash {
+                None => call(body, env, component, &mut inputs, &mut out, &given),
+                Some(leash) => leash.watched(&mut out, |out| {
+                    call(body, env, component, &mut inputs, out, &given)
+                }),
+            };
             let goes_on = (self.goes_on || failed.is_none()) && !out.finished;
             called.push(Called {
                 finished: Finished {
@@ -333,6 +335,7 @@ impl Machine {
             calls,
             body,
             max_callback: facts.max_callback,
+            leash: self.members[component].leash.clone(),
             goes_on: facts.on_error == OnError::Continue,
             workers: pool.map(|pool| pool.workers.clone()),
             answer,

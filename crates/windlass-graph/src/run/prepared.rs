@@ -182,8 +182,10 @@ impl Prepared {
                     None
                 }
             };
+            let descriptor = self.registry.descriptor(name);
             members.push(Member {
                 component: made,
+                preemptible: descriptor.is_some_and(|descriptor| descriptor.preemptible),
                 ..Member::default()
             });
         }
@@ -209,8 +211,9 @@ impl Prepared {
         let mut machine = Machine::new(plan, members, lanes, inbox, overlap, options, tracing);
         if let Some(recording) = recording {
             machine.trace.hashes = true;
-            machine.script = Some(Arc::new(Script::new(recording)));
-            machine.set_env(|env| env.replaying = true);
+            let script = Arc::new(Script::new(recording));
+            machine.script = Some(script.clone());
+            machine.set_env(|env| env.script = Some(script));
             let playback = Box::new(Playback::new(recording));
             machine.tape = Some(Tape::new(TapeKind::Replay(playback)));
         }
@@ -274,6 +277,10 @@ impl Run {
         };
         let needs_no_thread =
             recording.is_some() || windlass_core::sync::with_world(|world| world.is_some());
+        // Before the run goes to a thread of its own, whose attributes its threads would inherit.
+        if !needs_no_thread && let Err(message) = machine.begin_watch(&runtime) {
+            return never_began(machine, message);
+        }
         let lane = driver_lane(&prepared.plan.graph).filter(|_| !needs_no_thread);
         let journey = Journey {
             prepared,

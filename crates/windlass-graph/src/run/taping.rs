@@ -150,6 +150,7 @@ impl Machine {
             finished: out.finished,
             held: self.members[component].held,
             cancelled_after: out.cancelled_after,
+            timed_out: out.timed_out,
         };
         self.write_down(Entry::Call(entry));
     }

@@ -34,6 +34,8 @@ named! {
         ComponentCancellationObserved = "component_cancellation_observed",
         /// An invocation took longer than its budget.
         ComponentTimeoutBudgetExceeded = "component_timeout_budget_exceeded",
+        /// An invocation was ended: it took longer than it may.
+        ComponentTimeout = "component_timeout",
         /// The invocations that a lane's workers ran together.
         ThreadPoolBatch = "thread_pool_batch",
         /// A tick of a lane began.

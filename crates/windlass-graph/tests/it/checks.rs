@@ -44,6 +44,34 @@ edges:
 }
 
 #[test]
+fn a_limit_is_questioned_only_if_its_type_is_known_to_go_on() {
+    let text = "\
+schema_version: 2
+graph: {name: g, kind: internal_test}
+lanes: {main: {type: event_loop}}
+components:
+  - {id: unknown, type: mine.Source, execution: {lane: main, timeout_ms: 5}}
+  - {id: guest, type: test.Guest, execution: {lane: main, timeout_ms: 5}}
+  - {id: native, type: topoexec.example.Sensor, execution: {lane: main, timeout_ms: 5}}
+edges: []
+";
+    let graph = load_text(text).expect("a valid file").graph;
+    let found = check(&graph, Level::Schema).into_iter();
+    let found: Vec<_> = found.filter(|d| d.code == Code::CannotPreempt).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].involved_components, ["native"]);
+    assert_eq!(found[0].severity(), Severity::Warning);
+    assert!(found[0].message.contains("cannot be pre-empted"));
+    assert!(found[0].suggested_fix.contains("max_callback_ms"));
+    let plan = windlass_graph::compile::compile(graph).expect("it compiles");
+    let explained = plan.explain().to_string();
+    assert!(
+        explained.contains("lane main, for 5ms at most"),
+        "{explained}"
+    );
+}
+
+#[test]
 fn errors_come_first() {
     let mut graph = Graph::new("g");
     graph.lanes.push(Lane {

@@ -132,11 +132,21 @@ fn every_name_of_a_run_is_explained() {
     explains("names", names.into_iter().flatten().copied());
 }
 
+/// No example has a limit.
+const LIMITED: &str = "
+schema_version: 2
+graph: {name: limited, kind: internal_test}
+lanes: {main: {type: event_loop}}
+components: [{id: a, type: topoexec.example.Sensor, execution: {lane: main, timeout_ms: 20}}]
+edges: []
+";
+
 #[test]
 fn every_metric_that_a_run_emits_is_explained() {
     let mut emitted = BTreeSet::new();
-    for path in examples() {
-        let text = std::fs::read_to_string(path).expect("a readable file");
+    let texts = examples().into_iter();
+    let texts = texts.map(|path| std::fs::read_to_string(path).expect("a readable file"));
+    for text in texts.chain([LIMITED.to_owned()]) {
         let loaded = load_text(&text).expect("an example loads");
         let prepared = Prepared::new(loaded.graph, Registry::built_in()).expect("it compiles");
         let result = Runtime::simulated(1).block_on(prepared.run(RunOptions::steps(1)));
@@ -146,6 +156,7 @@ fn every_metric_that_a_run_emits_is_explained() {
     // Only graphs with such edges and loops have these.
     assert!(emitted.contains("runtime.async.accepted_count"));
     assert!(emitted.contains("runtime.loop.iterations"));
+    assert!(emitted.contains("runtime.component.timeout_count"));
     let prose = page().prose;
     let missing: Vec<&str> = emitted
         .into_iter()

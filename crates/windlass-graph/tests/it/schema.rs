@@ -51,6 +51,10 @@ fn faults_of_form_are_refused() {
             "components: [{id: \"{{a}}\", type: t, execution: {lane: m, \"{{x}}\": 1}}]",
         ),
         (
+            "components: []",
+            "components: [{id: a, type: t, execution: {lane: main, timeout_ms: 5}}]",
+        ),
+        (
             "edges: []",
             "edges: [{id: e, from: a, to: b.c, kind: delay}]",
         ),
@@ -62,6 +66,25 @@ fn faults_of_form_are_refused() {
         let text = SMALLEST.replace(from, to);
         assert!(load_text(&text).is_err(), "the loader accepts {to}");
         assert!(!schema.is_valid(&to_json(&text)), "the schema accepts {to}");
+    }
+}
+
+#[test]
+fn what_came_with_version_2_is_there_in_version_2_only() {
+    let schema = jsonschema::validator_for(&json_schema()).expect("a valid schema");
+    let component = "{id: a, type: t, execution: {lane: main, timeout_ms: 5}}";
+    for text in [
+        SMALLEST.replace("components: []", &format!("components: [{component}]")),
+        format!("{SMALLEST}subgraphs: [{{id: s, components: [{component}]}}]\n"),
+        format!(
+            "{SMALLEST}templates: [{{id: t, components: [{component}]}}]\ntemplate_instances: [{{id: i, template: t}}]\n"
+        ),
+    ] {
+        assert!(load_text(&text).is_err(), "{text}");
+        assert!(!schema.is_valid(&to_json(&text)), "{text}");
+        let text = text.replace("schema_version: 1", "schema_version: 2");
+        assert!(load_text(&text).is_ok(), "{text}");
+        assert!(schema.is_valid(&to_json(&text)), "{text}");
     }
 }
 

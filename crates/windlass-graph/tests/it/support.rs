@@ -33,6 +33,7 @@ pub(crate) fn catalog() -> BTreeMap<String, Descriptor> {
         Descriptor::new().output(Port::new("out").of("text").schema("v2")),
     );
     catalog.insert("test.Configured".to_owned(), configured);
+    catalog.insert("test.Guest".to_owned(), Descriptor::new().preemptible());
     catalog
 }
 

@@ -17,5 +17,6 @@ mod replay;
 mod speed;
 mod stage;
 mod time;
+mod timeouts;
 mod trace;
 mod triggers;

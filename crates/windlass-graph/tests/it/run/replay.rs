@@ -17,10 +17,10 @@ use super::overlap::{Calls, registry, threaded_graph};
 use super::stage::Stage;
 
 /// A folder that is gone afterwards.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("windlass-replay-{}-{number}", std::process::id());
@@ -31,7 +31,7 @@ impl Folder {
         &self.0
     }
 
-    fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.0.join("run.ndjson")).expect("a recording");
         text.lines().map(str::to_owned).collect()
     }
@@ -43,20 +43,20 @@ impl Drop for Folder {
     }
 }
 
-fn recorded(folder: &Folder, options: RunOptions) -> RunOptions {
+pub(crate) fn recorded(folder: &Folder, options: RunOptions) -> RunOptions {
     RunOptions {
         record: Some(Record::to(folder.path())),
         ..options
     }
 }
 
-fn replay(prepared: &Prepared, folder: &Folder) -> Replayed {
+pub(crate) fn replay(prepared: &Prepared, folder: &Folder) -> Replayed {
     let recording = Recording::open(folder.path()).expect("a recording");
     Runtime::simulated(9).block_on(prepared.replay(&recording, RunOptions::default()))
 }
 
 #[track_caller]
-fn same(replayed: &Replayed, run: &RunResult) {
+pub(crate) fn same(replayed: &Replayed, run: &RunResult) {
     if let Some(difference) = &replayed.difference {
         panic!("{difference}");
     }
