@@ -104,6 +104,13 @@ impl<'a> Budget<'a> {
         }
     }
 
+    /// Says that the guest has several things that could go on: its slice ends also if no other guest waits.
+    pub fn share(&self) {
+        if !self.counting && self.slot.share() {
+            self.vm.look_again();
+        }
+    }
+
     /// What the guest may use.
     pub fn limits(&self) -> &Limits {
         &self.seat.limits

@@ -151,7 +151,10 @@ impl Shell {
             }
         });
         vm.leave();
+        let killed = seat.context().is_some_and(ProcessContext::is_killed);
         let ran = match vm.over_limit(&seat) {
+            // What it says about that is not why it ended.
+            _ if killed => Ran::Over(Err(ExitReason::Killed)),
             Some(reason) if !matches!(ran, Ran::Over(_)) => Ran::Over(Err(reason)),
             _ => ran,
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
-use windlass_core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use windlass_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Interrupts an interpreter that does not look at the flag by itself: a signal to its thread, say.
 pub trait Bell: Send + Sync {
@@ -19,12 +19,15 @@ pub(crate) struct Slot {
     /// Since when a guest runs here, in nanoseconds; 0 if none does.
     since: AtomicU64,
     bell: Mutex<Option<Arc<dyn Bell>>>,
+    /// The guest has others inside of it that want to go on.
+    shares: AtomicBool,
 }
 
 impl Slot {
     pub(crate) fn begin(&self, now: u64) {
         // Relaxed: a request for the guest before may hit this one, which is harmless.
         self.preempt.store(0, Ordering::Relaxed);
+        self.shares.store(false, Ordering::Relaxed);
         // SeqCst: pairs with the ticker's look after it has said that it sleeps.
         self.since.store(now.max(1), Ordering::SeqCst);
     }
@@ -64,6 +67,16 @@ impl Slot {
         if let Some(bell) = &*self.bell.lock() {
             bell.ring();
         }
+    }
+
+    /// The slice of this guest ends also if nobody else waits; true if that is new.
+    pub(crate) fn share(&self) -> bool {
+        // Relaxed: whoever is told of it by other means reads it.
+        !self.shares.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn shares(&self) -> bool {
+        self.shares.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_bell(&self, bell: Arc<dyn Bell>) {

@@ -113,8 +113,22 @@ impl Vm {
         spawn: Spawn,
         guest: impl Guest,
     ) -> Result<Task, windlass_process::SpawnError> {
-        let shared = self.shared();
-        shared.start(spawn, None, Box::new(guest), shared.limits)
+        self.spawn_in_with(spawn, guest, self.shared().limits)
+    }
+
+    /// The same, with limits of its own.
+    pub fn spawn_in_with(
+        &self,
+        spawn: Spawn,
+        guest: impl Guest,
+        limits: Limits,
+    ) -> Result<Task, windlass_process::SpawnError> {
+        self.shared().start(spawn, None, Box::new(guest), limits)
+    }
+
+    /// What each guest may use, unless its own limits say otherwise.
+    pub fn limits(&self) -> Limits {
+        self.shared().limits
     }
 }
 

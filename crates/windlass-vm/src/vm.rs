@@ -239,6 +239,13 @@ impl Shared {
         }
     }
 
+    /// A guest wants its slice to end. On the pool it does in any case.
+    pub(crate) fn look_again(&self) {
+        if let Place::Reactor(reactor) = &self.place {
+            reactor.poke();
+        }
+    }
+
     pub(crate) fn remove_deadline(&self, key: (u64, u64)) {
         if let Place::Reactor(reactor) = &self.place {
             reactor.remove_deadline(key);
@@ -383,6 +390,16 @@ impl Vm {
             Place::Pool(_) => Placement::Pool,
             Place::Reactor(_) => Placement::Reactor,
         }
+    }
+
+    /// Where the processes of its guests live.
+    pub fn host(&self) -> &Host {
+        &self.shared().host
+    }
+
+    /// Whether slices are counted in instructions, because decisions are recorded, replayed or simulated.
+    pub fn is_counting(&self) -> bool {
+        self.shared().counting
     }
 
     /// A new channel for guests; with a capacity of 0 a sender waits for its receiver.

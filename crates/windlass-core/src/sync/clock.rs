@@ -14,6 +14,19 @@ pub fn now() -> u64 {
     real_now() - origin
 }
 
+/// Nanoseconds since 1970, as the machine's own clock has it. In a simulation time begins in September 2020.
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+#[allow(clippy::disallowed_types, reason = "this is the shim")]
+pub fn wall() -> u64 {
+    use std::time::SystemTime;
+    const SIMULATED: u64 = 1_600_000_000_000_000_000;
+    if let Some(now) = super::with_world(|world| world.map(super::World::now)) {
+        return SIMULATED + now;
+    }
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
 /// When this process first looked. A moment earlier than that moment, so that no time is 0.
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 fn origin() -> u64 {
@@ -40,6 +53,12 @@ fn real_now() -> u64 {
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 1
+}
+
+/// Nanoseconds since 1970: always 0 under a model checker.
+#[cfg(any(windlass_loom, windlass_shuttle))]
+pub fn wall() -> u64 {
+    0
 }
 
 /// Nanoseconds since this process first looked: always 0 under a model checker.

@@ -213,6 +213,27 @@ impl fmt::Debug for Blocking {
     }
 }
 
+type Answer = Pin<Box<dyn Future<Output = Result<Payload, YieldError>> + ThreadSend>>;
+
+/// Runs a future; completes with its result. It is dropped if the process ends first.
+pub struct Run(Answer);
+
+impl Run {
+    /// This future.
+    pub fn new<F>(future: F) -> Run
+    where
+        F: Future<Output = Result<Payload, YieldError>> + ThreadSend + 'static,
+    {
+        Run(Box::pin(future))
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
 /// Sends a value into a channel; completes when it is in, or fails with the value if nobody can receive it.
 #[derive(Debug)]
 pub struct ChannelSend {
@@ -237,6 +258,7 @@ pub(super) fn add_to(commands: &mut Commands) {
     add_names(commands);
     add_channels(commands);
     commands.add(|Blocking(job): Blocking, completer: Completer| completer.spawn_blocking(job));
+    commands.add(|Run(future): Run, completer: Completer| completer.spawn(future));
 }
 
 fn add_time(commands: &mut Commands) {

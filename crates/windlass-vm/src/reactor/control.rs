@@ -357,8 +357,8 @@ impl Control {
     }
 
     /// Whether this guest has to end its step though nobody waits for its slot.
-    fn is_bounded(&self, seat: &Seat) -> bool {
-        seat.limits.cpu.is_some() || seat.is_over()
+    fn is_bounded(&self, slot: &Slot, seat: &Seat) -> bool {
+        slot.shares() || seat.limits.cpu.is_some() || seat.is_over()
     }
 
     /// Whether more guests are ready than there are slots for.
@@ -375,7 +375,7 @@ impl Control {
         let crowded = self.is_crowded() || self.paused;
         let now = clock::now();
         for (slot, seat) in self.running() {
-            let wanted = crowded || self.is_bounded(seat);
+            let wanted = crowded || self.is_bounded(slot, seat);
             if !wanted || (!self.paused && !self.is_over(slot, now)) {
                 continue;
             }
@@ -404,7 +404,7 @@ impl Control {
         let now = clock::now();
         let crowded = self.is_crowded();
         let watched = self.running();
-        let watched = watched.filter(|(_, seat)| crowded || self.is_bounded(seat));
+        let watched = watched.filter(|(slot, seat)| crowded || self.is_bounded(slot, seat));
         let over = watched.map(|(slot, _)| match slot.since() {
             // On its way to a worker, or back.
             0 => now + self.slice(),

@@ -1,0 +1,667 @@
+//! The tasks of one Lua process: who is ready, who waits for what.
+//!
+//! A task is a coroutine. It comes back from a turn because it has ended, its slice is over, or it waits:
+//! for another task (it is *parked*, and the prelude has it served by [`Notes`]), or for something outside (a wait of the
+//! guest, begun with a tag of its own). Two waits are the machine's: for the message that its script has changed, by which
+//! it also hears of a cancel when all tasks are parked; and for ends of other processes, once somebody asked.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mlua::{Lua, MultiValue, Table, Thread, Value};
+use windlass_process::command::YieldError;
+use windlass_process::{
+    Bond, ExitReason, Exited, Fault, Message, Pattern, Payload, Payloads, Topic,
+};
+use windlass_vm::{Answer, Budget, Ending, Exception, Reason, Resume, Step};
+
+use crate::interpreter::{CHANGED, Inner};
+use crate::native::without_prelude;
+use crate::op::{self, Args, Op};
+use crate::preempt::{self, Came, Guard};
+use crate::script::Script;
+use crate::state::{Notes, State};
+use crate::value::{LuaPid, to_lua, to_payload};
+
+/// What a turn of a task costs where instructions count, however short it is.
+const TURN: u64 = 10;
+
+/// The message that an end of another process is for scripts.
+const EXIT: &str = "exit";
+
+/// The tasks of one Lua process.
+pub(crate) struct Machine {
+    inner: Arc<Inner>,
+    script: Arc<Script>,
+    notes: Arc<Notes>,
+    tasks: HashMap<u64, LuaTask>,
+    ready: VecDeque<(u64, Back)>,
+    /// What has begun and not ended, by tag.
+    waits: HashMap<u64, Wait>,
+    last_tag: u64,
+    main: u64,
+    /// What came for nobody who waits: ends of others, messages of waits that were over.
+    kept: VecDeque<Message>,
+    hears_exits: bool,
+    state: State,
+}
+
+/// How the machine goes on.
+pub(crate) enum Goes {
+    /// So the step ends.
+    On(Step),
+    /// With another machine, and its script.
+    Over(Arc<Script>, Box<Machine>),
+}
+
+struct LuaTask {
+    thread: Thread,
+    /// What it waits for outside.
+    tag: Option<u64>,
+    /// It waits to be served by another task.
+    parked: bool,
+    /// It shall stop: its next wait says so.
+    cancelled: Option<Arc<str>>,
+}
+
+/// What a task goes on with.
+enum Back {
+    /// Nothing: it begins, or its slice was over.
+    Go,
+    /// It was served, or has yielded.
+    Served,
+    Answer(Answer),
+    /// A kind and a message.
+    Error(&'static str, String),
+}
+
+struct Wait {
+    /// 0: the machine's own.
+    task: u64,
+    kind: Kind,
+}
+
+enum Kind {
+    Plain,
+    /// Until a task that waits to be served has waited long enough.
+    Parked,
+    Receive(Pattern),
+    /// For a message that is before those that are kept; they are next.
+    Look(Pattern),
+    /// For the new code.
+    Upgrade(Payload),
+    Changed,
+    Exits,
+}
+
+fn cancelled(reason: &Arc<str>) -> Back {
+    Back::Error("cancelled", format!("cancelled: {reason}"))
+}
+
+/// The message of an error of Lua itself.
+fn fault_of(error: &mlua::Error) -> Fault {
+    Fault::new(without_prelude(&text_of_error(error)))
+}
+
+fn text_of_error(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        mlua::Error::RuntimeError(message) | mlua::Error::MemoryError(message) => message.clone(),
+        mlua::Error::CallbackError { cause, .. } => text_of_error(cause),
+        other => other.to_string(),
+    }
+}
+
+impl Machine {
+    /// A new one, with a task that runs the script and then its function `entry`. Its tags come after `last_tag`:
+    /// what still arrives for a machine before it is not taken for its own.
+    pub(crate) fn new(
+        inner: &Arc<Inner>,
+        script: &Arc<Script>,
+        entry: &str,
+        args: &Payloads,
+        budget: &Budget<'_>,
+        last_tag: u64,
+    ) -> Result<Machine, Fault> {
+        let guard = Guard::of_budget(budget);
+        let notes = Arc::new(Notes::default());
+        let limits = budget.limits();
+        let memory = limits.memory.unwrap_or(inner.memory);
+        let made = || -> mlua::Result<(State, u64)> {
+            let state = State::new(inner, script, &notes, memory, limits.tasks)?;
+            let chunk = state.load(script)?;
+            let mut given = MultiValue::new();
+            for arg in args {
+                given.push_back(to_lua(&state.lua, arg)?);
+            }
+            let main: u64 = state.main.call((chunk, entry, given))?;
+            Ok((state, main))
+        };
+        let (state, main) = made().map_err(|error| fault_of(&error))?;
+        drop(guard);
+        let mut machine = Machine {
+            inner: inner.clone(),
+            script: script.clone(),
+            notes,
+            tasks: HashMap::new(),
+            ready: VecDeque::new(),
+            waits: HashMap::new(),
+            last_tag,
+            main,
+            kept: VecDeque::new(),
+            hears_exits: false,
+            state,
+        };
+        machine.begin_changed(budget);
+        machine.read_notes(budget);
+        Ok(machine)
+    }
+
+    /// Goes on, until nobody is ready or the slice is over.
+    pub(crate) fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> Goes {
+        let arrived = match resume {
+            Resume::Several(several) => several,
+            Resume::Go | Resume::Ended(_) => Vec::new(),
+        };
+        for (tag, ending) in arrived {
+            if let Some(goes) = self.arrive(budget, tag, ending) {
+                return goes;
+            }
+        }
+        loop {
+            let Some((id, back)) = self.ready.pop_front() else {
+                return Goes::On(Step::Suspend(Reason::Begun));
+            };
+            let over = budget.spend(TURN);
+            if !self.ready.is_empty() {
+                budget.share();
+            }
+            if let Some(step) = self.turn(budget, id, back) {
+                return Goes::On(step);
+            }
+            if (over || budget.is_over()) && !self.ready.is_empty() {
+                return Goes::On(Step::Yield);
+            }
+        }
+    }
+
+    // ---- a turn of a task ----
+
+    /// Gives how the process ends, if it does.
+    fn turn(&mut self, budget: &Budget<'_>, id: u64, back: Back) -> Option<Step> {
+        let thread = self.tasks.get(&id)?.thread.clone();
+        let guard = Guard::of_budget(budget);
+        guard.set_task(id);
+        let lua = &self.state.lua;
+        let driven = match given(lua, back) {
+            Ok(args) => preempt::drive(lua, &thread, args, &guard),
+            Err(error) => Err(error),
+        };
+        drop(guard);
+        // Those that it has started or served come before it.
+        self.read_notes(budget);
+        let (came, values) = match driven {
+            Ok(driven) => driven,
+            // Not an error of the script: the state itself has no memory left, say.
+            Err(error) => return Some(Step::Failed(fault_of(&error))),
+        };
+        match came {
+            Came::Preempted => self.ready.push_back((id, Back::Go)),
+            Came::Suspended => self.suspend(budget, id, Args(values)),
+            Came::Ended => return self.end(budget, id, values),
+            Came::Failed => return Some(Step::Failed(self.fault(&values, None))),
+        }
+        None
+    }
+
+    /// A task has ended; the process ends with its main one.
+    fn end(&mut self, budget: &Budget<'_>, id: u64, mut values: MultiValue) -> Option<Step> {
+        self.tasks.remove(&id);
+        self.notes.with(|noted| noted.alive -= 1);
+        if id != self.main {
+            return None;
+        }
+        let ok = values.pop_front().and_then(|ok| ok.as_boolean()) == Some(true);
+        // What is told of failures that nobody awaited has the process's PID.
+        let guard = Guard::of_budget(budget);
+        let _ = self.state.report.call::<()>(());
+        drop(guard);
+        Some(match (ok, values.front()) {
+            (true, None) => Step::Done(Payload::Nil),
+            (true, Some(value)) => match to_payload(value) {
+                Ok(payload) => Step::Done(payload),
+                Err(problem) => Step::Failed(Fault::new(format!("main returned what it cannot: {problem}"))),
+            },
+            (false, Some(Value::Table(trace))) => {
+                let value = trace.get("value").unwrap_or(Value::Nil);
+                let traceback = trace.get::<String>("traceback").ok();
+                let values = MultiValue::from_iter([value]);
+                Step::Failed(self.fault(&values, traceback))
+            }
+            (false, _) => Step::Failed(self.fault(&values, None)),
+        })
+    }
+
+    /// The end that an error is: its message and a traceback, or its value.
+    fn fault(&self, values: &MultiValue, traceback: Option<String>) -> Fault {
+        let traceback = traceback.or_else(|| match values.get(1) {
+            Some(Value::String(text)) => Some(text.to_string_lossy()),
+            _ => None,
+        });
+        let traceback = traceback.map(|text| without_prelude(&text)).unwrap_or_default();
+        let with = |message: &str| Fault::new(format!("{message}\n{traceback}"));
+        match values.front() {
+            Some(Value::String(message)) => with(&message.to_string_lossy()),
+            Some(Value::Error(error)) => with(&text_of_error(error)),
+            Some(Value::Table(table)) => fault_of_table(table, &traceback),
+            None | Some(Value::Nil) => with("nil"),
+            Some(other) => match to_payload(other) {
+                Ok(payload) => with(&format!("{payload:?}")),
+                Err(_) => with(&format!("a {}", other.type_name())),
+            },
+        }
+    }
+
+    // ---- waits ----
+
+    fn new_wait(&mut self, task: u64, kind: Kind) -> u64 {
+        self.last_tag += 1;
+        self.waits.insert(self.last_tag, Wait { task, kind });
+        self.last_tag
+    }
+
+    /// A task waits, for what it says.
+    fn suspend(&mut self, budget: &Budget<'_>, id: u64, mut args: Args) {
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return;
+        };
+        let op = args.next().as_integer().and_then(Op::of_number);
+        if let Some(reason) = task.cancelled.take()
+            && op != Some(Op::Yield)
+        {
+            return self.ready.push_back((id, cancelled(&reason)));
+        }
+        let refused = match op {
+            Some(Op::Yield) => {
+                self.ready.push_back((id, Back::Served));
+                Ok(())
+            }
+            Some(Op::Park) => self.park(budget, id, args),
+            Some(Op::Receive) => self.receive(budget, id, args),
+            Some(Op::Upgrade) => self.begin_upgrade(budget, id, &args.next()),
+            Some(op) => op::reason(&self.inner, &self.script, op, args)
+                .map(|reason| self.begin(budget, id, Kind::Plain, reason)),
+            None => Err(("argument", "there is nothing like that to wait for".to_owned())),
+        };
+        if let Err((kind, message)) = refused {
+            self.ready.push_back((id, Back::Error(kind, message)));
+        }
+    }
+
+    fn begin(&mut self, budget: &Budget<'_>, id: u64, kind: Kind, reason: Reason) {
+        let tag = self.new_wait(id, kind);
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.tag = Some(tag);
+        }
+        budget.begin(tag, reason);
+    }
+
+    fn park(&mut self, budget: &Budget<'_>, id: u64, mut args: Args) -> Result<(), op::Refusal> {
+        let timeout = args.time("a timeout")?;
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.parked = true;
+        }
+        if let Some(timeout) = timeout {
+            self.begin(budget, id, Kind::Parked, Reason::Sleep(timeout));
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, budget: &Budget<'_>, id: u64, mut args: Args) -> Result<(), op::Refusal> {
+        let pattern = match args.next() {
+            Value::Nil => Pattern::glob("*"),
+            Value::String(topic) => {
+                let topic = topic.to_string_lossy();
+                match topic.contains(['*', '?']) {
+                    true => Pattern::glob(topic),
+                    false => Pattern::exact(topic),
+                }
+            }
+            other => {
+                let problem = format!("a topic must be a text, not a {}", other.type_name());
+                return Err(("argument", problem));
+            }
+        };
+        let timeout = args.time("a timeout")?;
+        let is_kept = self.kept.iter().any(|message| pattern.matches(message.topic.as_str()));
+        let (kind, timeout) = match is_kept {
+            // What is still in the mailbox came before.
+            true => (Kind::Look(pattern.clone()), Some(Duration::ZERO)),
+            false => (Kind::Receive(pattern.clone()), timeout),
+        };
+        self.begin(budget, id, kind, Reason::Receive { pattern, timeout });
+        Ok(())
+    }
+
+    fn begin_changed(&mut self, budget: &Budget<'_>) {
+        let tag = self.new_wait(0, Kind::Changed);
+        let pattern = Pattern::exact(CHANGED);
+        let timeout = None;
+        budget.begin(tag, Reason::Receive { pattern, timeout });
+    }
+
+    fn begin_exits(&mut self, budget: &Budget<'_>) {
+        let tag = self.new_wait(0, Kind::Exits);
+        budget.begin(tag, Reason::Exit);
+    }
+
+    // ---- what tasks do to each other ----
+
+    fn read_notes(&mut self, budget: &Budget<'_>) {
+        let notes = self.notes.clone();
+        let (born, woken, stopped, exits) = notes.with(|noted| {
+            (
+                std::mem::take(&mut noted.born),
+                std::mem::take(&mut noted.woken),
+                std::mem::take(&mut noted.cancelled),
+                noted.wants_exits,
+            )
+        });
+        for (id, thread) in born {
+            let task = LuaTask {
+                thread,
+                tag: None,
+                parked: false,
+                cancelled: None,
+            };
+            self.tasks.insert(id, task);
+            self.ready.push_back((id, Back::Go));
+        }
+        for id in woken {
+            self.serve(budget, id);
+        }
+        for (id, reason) in stopped {
+            self.cancel(budget, id, &reason);
+        }
+        if exits && !self.hears_exits {
+            self.hears_exits = true;
+            self.begin_exits(budget);
+        }
+    }
+
+    fn serve(&mut self, budget: &Budget<'_>, id: u64) {
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return;
+        };
+        // It may have been told something else a moment ago; it looks itself whether it was served.
+        if std::mem::take(&mut task.parked) {
+            let tag = task.tag.take();
+            self.withdraw(budget, tag);
+            self.ready.push_back((id, Back::Served));
+        }
+    }
+
+    fn withdraw(&mut self, budget: &Budget<'_>, tag: Option<u64>) {
+        if let Some(tag) = tag {
+            self.waits.remove(&tag);
+            budget.withdraw(tag);
+        }
+    }
+
+    fn cancel(&mut self, budget: &Budget<'_>, id: u64, reason: &Arc<str>) {
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return;
+        };
+        let waits = std::mem::take(&mut task.parked) | task.tag.is_some();
+        let tag = task.tag.take();
+        if !waits {
+            task.cancelled = Some(reason.clone());
+            return;
+        }
+        self.withdraw(budget, tag);
+        self.ready.push_back((id, cancelled(reason)));
+    }
+
+    /// The process shall stop: so shall each task.
+    fn cancel_all(&mut self, reason: &Arc<str>) {
+        let mut ids: Vec<u64> = self.tasks.keys().copied().collect();
+        // In the same order each time.
+        ids.sort_unstable();
+        for id in ids {
+            let Some(task) = self.tasks.get_mut(&id) else {
+                continue;
+            };
+            // The waits of the guest have ended with it, each on its own.
+            if task.tag.is_some() {
+                continue;
+            }
+            match std::mem::take(&mut task.parked) {
+                true => self.ready.push_back((id, cancelled(reason))),
+                false => task.cancelled = Some(reason.clone()),
+            }
+        }
+    }
+
+    // ---- what arrives ----
+
+    /// A wait of the guest has ended. Gives how the machine goes on, if that is in another way.
+    fn arrive(&mut self, budget: &Budget<'_>, tag: u64, ending: Ending) -> Option<Goes> {
+        let Some(wait) = self.waits.remove(&tag) else {
+            // It was over already: a message is kept for the next who wants it.
+            match ending {
+                Ok(Answer::Message(message)) => self.keep(budget, message),
+                Ok(Answer::Exited(exited)) => self.keep(budget, exit_message(&exited)),
+                _ => {}
+            }
+            return None;
+        };
+        if let Some(task) = self.tasks.get_mut(&wait.task) {
+            task.tag = None;
+            task.parked = false;
+        }
+        let back = match (wait.kind, ending) {
+            (Kind::Changed, ending) => {
+                self.begin_changed(budget);
+                match ending {
+                    Err(Exception::Cancelled(reason)) => self.cancel_all(&reason),
+                    _ => self.changed(budget),
+                }
+                return None;
+            }
+            (Kind::Exits, ending) => {
+                self.begin_exits(budget);
+                if let Ok(Answer::Exited(exited)) = ending {
+                    self.keep(budget, exit_message(&exited));
+                }
+                return None;
+            }
+            (Kind::Upgrade(state), Ok(answer)) => {
+                match self.upgraded(budget, &state, &answer.into_value()) {
+                    Ok(goes) => return Some(goes),
+                    Err(problem) => Back::Error("upgrade", problem),
+                }
+            }
+            (Kind::Look(pattern), Err(Exception::TimedOut)) => match self.take_kept(&pattern) {
+                Some(message) => Back::Answer(Answer::Message(message)),
+                None => Back::Error("timeout", "timed out".to_owned()),
+            },
+            (Kind::Parked, Ok(_)) => Back::Error("timeout", "timed out".to_owned()),
+            (_, Ok(answer)) => Back::Answer(answer),
+            (_, Err(exception)) => error_of(&exception),
+        };
+        self.ready.push_back((wait.task, back));
+        None
+    }
+
+    /// Keeps a message that nobody has waited for with a wait of the guest, or gives it to who waits longest.
+    fn keep(&mut self, budget: &Budget<'_>, message: Message) {
+        let topic = message.topic.clone();
+        let fits = |wait: &Wait| match &wait.kind {
+            Kind::Receive(pattern) => pattern.matches(topic.as_str()),
+            _ => false,
+        };
+        let waits = self.waits.iter().filter(|(_, wait)| fits(wait));
+        let oldest = waits.map(|(tag, wait)| (*tag, wait.task)).min();
+        match oldest {
+            Some((tag, id)) => {
+                self.withdraw(budget, Some(tag));
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    task.tag = None;
+                }
+                self.ready.push_back((id, Back::Answer(Answer::Message(message))));
+            }
+            None => self.kept.push_back(message),
+        }
+    }
+
+    fn take_kept(&mut self, pattern: &Pattern) -> Option<Message> {
+        let mut kept = self.kept.iter();
+        let place = kept.position(|message| pattern.matches(message.topic.as_str()))?;
+        self.kept.remove(place)
+    }
+
+    // ---- other code ----
+
+    /// The file has changed: asks the script for its state, or begins anew.
+    fn changed(&mut self, budget: &Budget<'_>) {
+        let guard = Guard::of_budget(budget);
+        let asked = self.state.upgrade.call::<bool>(());
+        drop(guard);
+        self.read_notes(budget);
+        if !matches!(asked, Ok(true)) {
+            let _ = self.begin_upgrade(budget, 0, &Value::Nil);
+        }
+    }
+
+    fn begin_upgrade(&mut self, budget: &Budget<'_>, id: u64, state: &Value) -> Result<(), op::Refusal> {
+        let state = to_payload(state).map_err(|problem| ("upgrade", problem.to_string()))?;
+        let path = self.script.path.clone().ok_or_else(|| {
+            ("upgrade", "this script is no file that could have changed".to_owned())
+        })?;
+        // Its text is an answer from outside: a replay has the code that came then.
+        let read = move || {
+            let bytes = std::fs::read(&path);
+            let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            text.map(Payload::from).map_err(|error| {
+                Exception::Failed(format!("{}: {error}", path.display()).into())
+            })
+        };
+        self.begin(budget, id, Kind::Upgrade(state), Reason::blocking(read));
+        Ok(())
+    }
+
+    /// Goes over to new code; why not, if it is none.
+    fn upgraded(&mut self, budget: &Budget<'_>, state: &Payload, text: &Payload) -> Result<Goes, String> {
+        let script = Arc::new(self.script.changed(text.as_text().unwrap_or_default()));
+        let args = vec![state.clone()];
+        let made = Machine::new(
+            &self.inner,
+            &script,
+            "upgraded",
+            &args,
+            budget,
+            self.last_tag,
+        );
+        let mut machine = made.map_err(|fault| fault.reason().to_string())?;
+        let tags: Vec<u64> = self.waits.keys().copied().collect();
+        for tag in tags {
+            self.withdraw(budget, Some(tag));
+        }
+        machine.kept.append(&mut self.kept);
+        if self.hears_exits && !machine.hears_exits {
+            machine.hears_exits = true;
+            machine.begin_exits(budget);
+        }
+        Ok(Goes::Over(script, Box::new(machine)))
+    }
+}
+
+/// What a task is resumed with.
+fn given(lua: &Lua, back: Back) -> mlua::Result<MultiValue> {
+    Ok(MultiValue::from_iter(match back {
+        Back::Go => return Ok(MultiValue::new()),
+        Back::Served => vec![Value::Boolean(true)],
+        Back::Answer(answer) => vec![Value::Boolean(true), value_of(lua, answer)?],
+        Back::Error(kind, message) => vec![
+            Value::Boolean(false),
+            Value::String(lua.create_string(kind)?),
+            Value::String(lua.create_string(message)?),
+        ],
+    }))
+}
+
+fn value_of(lua: &Lua, answer: Answer) -> mlua::Result<Value> {
+    match answer {
+        Answer::Value(value) => to_lua(lua, &value),
+        Answer::Message(message) => {
+            let table = lua.create_table_with_capacity(0, 3)?;
+            table.raw_set("topic", message.topic.as_str())?;
+            table.raw_set("payload", to_lua(lua, &message.payload)?)?;
+            if let Some(from) = message.from {
+                table.raw_set("from", LuaPid(from))?;
+            }
+            Ok(Value::Table(table))
+        }
+        Answer::Exited(exited) => to_lua(lua, &Payload::Pid(exited.pid)),
+    }
+}
+
+/// How a wait went wrong, as scripts are told.
+fn error_of(exception: &Exception) -> Back {
+    let kind = match exception {
+        Exception::Cancelled(reason) => return cancelled(reason),
+        Exception::TimedOut => "timeout",
+        Exception::TaskFailed { .. } => "exit",
+        Exception::Panicked(_) => "panic",
+        Exception::Command(YieldError::Failed(value)) => {
+            let text = value.as_text().map(str::to_owned);
+            return Back::Error("failed", text.unwrap_or_else(|| format!("{value:?}")));
+        }
+        _ => "failed",
+    };
+    Back::Error(kind, exception.to_string())
+}
+
+/// The end of another process, as a message.
+fn exit_message(exited: &Exited) -> Message {
+    let kind = match &exited.reason {
+        ExitReason::Normal => "normal",
+        ExitReason::Error(_) => "error",
+        ExitReason::Panic(_) => "panic",
+        ExitReason::Cancelled(_) => "cancelled",
+        ExitReason::Killed => "killed",
+        ExitReason::NoConnection => "no_connection",
+        _ => "no_process",
+    };
+    let monitor = match exited.by {
+        Bond::Monitor(monitor) => Payload::Int(monitor.number() as i64),
+        Bond::Link => Payload::Nil,
+    };
+    let payload = Payload::map([
+        ("pid", Payload::Pid(exited.pid)),
+        ("kind", kind.into()),
+        ("reason", exited.reason.to_string().into()),
+        ("monitor", monitor),
+    ]);
+    Message::new(Topic::from(EXIT), payload).from(exited.pid)
+}
+
+/// The end that a table is the error of: one of ours, or one of the script's own.
+fn fault_of_table(table: &Table, traceback: &str) -> Fault {
+    let field = |name: &str| table.raw_get::<Option<String>>(name).ok().flatten();
+    match (field("kind").as_deref(), field("message")) {
+        (Some("cancelled"), Some(message)) => {
+            let reason = message.split_once("cancelled: ").map_or(&*message, |(_, reason)| reason);
+            Fault::cancelled(reason)
+        }
+        (_, Some(message)) => Fault::new(format!("{message}\n{traceback}")),
+        _ => match to_payload(&Value::Table(table.clone())) {
+            Ok(value) => Fault::new(Payload::map([
+                ("value", value),
+                ("traceback", traceback.into()),
+            ])),
+            Err(_) => Fault::new(format!("a table\n{traceback}")),
+        },
+    }
+}

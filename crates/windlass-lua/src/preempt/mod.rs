@@ -1,0 +1,166 @@
+//! Preemption: the one place of this crate with unsafe code.
+//!
+//! A tight Lua loop runs at full speed, without a hook. When its slice is over, somebody else sends a signal to its
+//! thread; the handler installs a hook that fires at the next instruction, and the hook yields. Where
+//! instructions count (in recordings and simulations), the hook is always there.
+//!
+//! # Who is where
+//! One Lua task runs on a thread at a time. It is a coroutine, its *base*, and may be inside coroutines of its own, of
+//! which the *innermost* runs. `here.rs` has both in a thread-local.
+//!
+//! # Rules that the unsafe blocks cite
+//! 1. *The state is alive*: a `lua_State` pointer is used only while something keeps its coroutine: the stack of a state
+//!    that is running, or the [`Thread`](mlua::Thread) that [`drive`] was given.
+//! 2. *One thread*: a Lua state is touched by the thread that holds mlua's lock of it. The handler of a signal runs on
+//!    that very thread, in between two of its instructions, and touches only what Lua documents as safe from a handler
+//!    (`lua_sethook`, for a state that is running).
+//! 3. *The innermost is set before it runs, and replaced after*: compiler fences on both sides. A signal that
+//!    comes in between hits a state that is alive and does not run: the hook fires when it does, finds no request, and
+//!    goes. The request itself is found when the outer state looks for it (`entered again`).
+//! 4. *No frame with a destructor is jumped over*: functions that Lua calls hold no value with one where they
+//!    raise or yield.
+//! 5. *A borrowed slice or budget is there*: its pointer is set for the time of one `drive`, by a guard that takes it out
+//!    again however that ends, and lent for the time of a call only.
+//! 6. *A hook that yields stays installed*: its next firing without a request removes it.
+
+#![allow(unsafe_code, reason = "see the rules above")]
+
+mod coroutine;
+mod here;
+mod hook;
+mod signal;
+
+use mlua::ffi;
+use mlua::{IntoLuaMulti, Lua, MultiValue, Table, Thread};
+use windlass_vm::Budget;
+
+pub(crate) use here::{Guard, with_budget};
+pub use signal::SignalError;
+pub(crate) use signal::{bell, install};
+
+/// Code of this source is not preempted: it keeps what tasks of one state share.
+pub(crate) const PRELUDE: &str = "=windlass";
+
+/// How long a task may go on, as the hook asks.
+pub(crate) trait Slice {
+    /// So many instructions were executed: whether it is over.
+    fn is_over(&self, instructions: u64) -> bool;
+
+    /// Whether a task that cannot yield where it is has to be thrown out.
+    fn must_end(&self) -> bool;
+
+    /// Whether every end of a slice throws it out, because there is nobody to go on with it later.
+    fn throws(&self) -> bool {
+        false
+    }
+
+    /// In steps of how many instructions it is asked; None if a signal says when to.
+    fn granularity(&self) -> Option<u32>;
+}
+
+impl Slice for Budget<'_> {
+    fn is_over(&self, instructions: u64) -> bool {
+        self.spend(instructions)
+    }
+
+    fn must_end(&self) -> bool {
+        Budget::must_end(self)
+    }
+
+    fn granularity(&self) -> Option<u32> {
+        self.instructions().map(|_| 1000)
+    }
+}
+
+/// How a task came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// It has ended, with these values.
+    Ended,
+    /// It waits, for what these values say.
+    Suspended,
+    /// Its slice is over.
+    Preempted,
+    /// An error that nothing caught: this value, and a traceback.
+    Failed,
+}
+
+/// Why a coroutine yielded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Why {
+    /// Its own code said so: a value for who resumed it.
+    Yielded,
+    /// The task waits.
+    Suspended,
+    /// The hook.
+    Preempted,
+}
+
+/// Goes on with a task, until it ends, waits, or its slice is over.
+pub(crate) fn drive(
+    lua: &Lua,
+    task: &Thread,
+    args: impl IntoLuaMulti,
+    guard: &Guard<'_>,
+) -> mlua::Result<(Came, MultiValue)> {
+    let base = task.state();
+    let mut came = Came::Failed;
+    let at = &mut came;
+    // SAFETY: rule 1, the task is borrowed for as long as this takes; rule 4, nothing in the closure has a
+    // destructor, and an error that passes through it leaves it to `exec_raw`.
+    let values = unsafe {
+        lua.exec_raw::<MultiValue>(args, |state| {
+            *at = resume_base(state, base, guard);
+        })
+    };
+    // An error of the interpreter itself may have passed by.
+    here::leave();
+    Ok((came, values?))
+}
+
+/// Resumes a base; what it gave is left on `state`.
+///
+/// # Safety
+/// `state` runs, `base` is a task's coroutine that is kept alive (rules 1 and 2).
+unsafe fn resume_base(
+    state: *mut ffi::lua_State,
+    base: *mut ffi::lua_State,
+    guard: &Guard<'_>,
+) -> Came {
+    // SAFETY: the caller's.
+    unsafe {
+        let given = ffi::lua_gettop(state);
+        ffi::luaL_checkstack(state, 4, std::ptr::null());
+        ffi::luaL_checkstack(base, given, std::ptr::null());
+        ffi::lua_xmove(state, base, given);
+        if let Some(count) = guard.granularity() {
+            hook::every(base, count);
+        }
+        let mut results = 0;
+        here::enter(base, guard);
+        let status = ffi::lua_resume(base, state, given, &mut results);
+        let why = here::leave();
+        match status {
+            ffi::LUA_OK | ffi::LUA_YIELD => {
+                ffi::luaL_checkstack(state, results + 1, std::ptr::null());
+                ffi::lua_xmove(base, state, results);
+            }
+            _ => {
+                ffi::lua_xmove(base, state, 1);
+                ffi::luaL_traceback(state, base, std::ptr::null(), 0);
+            }
+        }
+        match (status, why) {
+            (ffi::LUA_OK, _) => Came::Ended,
+            (ffi::LUA_YIELD, Why::Preempted) => Came::Preempted,
+            (ffi::LUA_YIELD, _) => Came::Suspended,
+            _ => Came::Failed,
+        }
+    }
+}
+
+/// The functions of Lua that know of tasks: `coroutine`'s, and those that the prelude is made of.
+pub(crate) fn library(lua: &Lua) -> mlua::Result<Table> {
+    coroutine::library(lua)
+}

@@ -1,0 +1,144 @@
+//! A Lua state, with everything that scripts see.
+
+use std::sync::{Arc, OnceLock};
+
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Thread};
+use windlass_core::sync::Mutex;
+
+use crate::interpreter::Inner;
+use crate::op::Op;
+use crate::script::Script;
+use crate::{native, preempt};
+
+/// A Lua state, and the functions of the prelude that the host calls.
+pub(crate) struct State {
+    pub(crate) lua: Lua,
+    pub(crate) env: Table,
+    pub(crate) main: Function,
+    pub(crate) upgrade: Function,
+    pub(crate) report: Function,
+}
+
+/// What functions of the host leave for the machine, which looks at it after each turn of a task.
+#[derive(Default)]
+pub(crate) struct Notes(Mutex<Noted>);
+
+#[derive(Default)]
+pub(crate) struct Noted {
+    /// Tasks that were started.
+    pub(crate) born: Vec<(u64, Thread)>,
+    /// Tasks that were served.
+    pub(crate) woken: Vec<u64>,
+    /// Tasks that shall stop, and why.
+    pub(crate) cancelled: Vec<(u64, Arc<str>)>,
+    /// The ends of other processes are wanted.
+    pub(crate) wants_exits: bool,
+    /// Tasks that have not ended.
+    pub(crate) alive: usize,
+    last: u64,
+}
+
+impl Notes {
+    /// Calls with everything.
+    pub(crate) fn with<T>(&self, call: impl FnOnce(&mut Noted) -> T) -> T {
+        call(&mut self.0.lock())
+    }
+
+    pub(crate) fn wake(&self, task: u64) {
+        self.with(|noted| noted.woken.push(task));
+    }
+
+    /// A new task: its number, unless there are `most` already.
+    pub(crate) fn bear(&self, thread: Thread, most: Option<usize>) -> Option<u64> {
+        self.with(|noted| {
+            if most.is_some_and(|most| noted.alive >= most) {
+                return None;
+            }
+            noted.alive += 1;
+            noted.last += 1;
+            noted.born.push((noted.last, thread));
+            Some(noted.last)
+        })
+    }
+}
+
+const PRELUDE: &str = include_str!("prelude.lua");
+
+/// The prelude, compiled: a state is made in a tenth of the time.
+fn prelude() -> mlua::Result<&'static [u8]> {
+    static COMPILED: OnceLock<Vec<u8>> = OnceLock::new();
+    if let Some(compiled) = COMPILED.get() {
+        return Ok(compiled);
+    }
+    let lua = Lua::new_with(StdLib::NONE, LuaOptions::new())?;
+    let chunk = lua.load(PRELUDE).set_name(preempt::PRELUDE);
+    let compiled = chunk.into_function()?.dump(false);
+    Ok(COMPILED.get_or_init(|| compiled))
+}
+
+impl State {
+    /// A new one, for this script.
+    pub(crate) fn new(
+        inner: &Arc<Inner>,
+        script: &Arc<Script>,
+        notes: &Arc<Notes>,
+        memory: usize,
+        tasks: Option<usize>,
+    ) -> mlua::Result<State> {
+        let libs =
+            StdLib::COROUTINE | StdLib::TABLE | StdLib::STRING | StdLib::UTF8 | StdLib::MATH;
+        let lua = Lua::new_with(libs, LuaOptions::new())?;
+        lua.set_memory_limit(memory)?;
+        let coroutines = preempt::library(&lua)?;
+        let native = native::library(&lua, inner, script, notes, tasks)?;
+        let config = lua.create_table()?;
+        config.set("script", &*script.name)?;
+        config.set("fixed", inner.vm.is_counting())?;
+        let chunk = lua
+            .load(prelude()?)
+            .set_name(preempt::PRELUDE)
+            .set_mode(ChunkMode::Binary);
+        let host: Table = chunk.call((native, coroutines, Op::table(&lua)?, config))?;
+        let env: Table = host.get("env")?;
+        let math: Table = env.get("math")?;
+        math.get::<Function>("randomseed")?
+            .call::<()>((native::random()?, native::random()?))?;
+        let state = State {
+            env,
+            main: host.get("main")?,
+            upgrade: host.get("upgrade")?,
+            report: host.get("report")?,
+            lua,
+        };
+        for setup in &inner.setups {
+            setup(&state.lua)?;
+        }
+        state.take_globals()?;
+        Ok(state)
+    }
+
+    /// What a setup has made global is there for scripts, too.
+    fn take_globals(&self) -> mlua::Result<()> {
+        const OWN: [&str; 3] = ["dofile", "loadfile", "warn"];
+        for pair in self.lua.globals().pairs::<mlua::Value, mlua::Value>() {
+            let (name, value) = pair?;
+            let is_own = (name.as_string().and_then(|name| name.to_str().ok()))
+                .is_some_and(|name| OWN.contains(&&*name));
+            if !is_own && !self.env.contains_key(&name)? {
+                self.env.raw_set(name, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The code of a script, as a function of this state.
+    pub(crate) fn load(&self, script: &Script) -> mlua::Result<Function> {
+        self.lua
+            .load(script.code())
+            .set_name(script.chunk_name())
+            .set_mode(ChunkMode::Text)
+            .set_environment(self.env.clone())
+            .into_function()
+    }
+}
