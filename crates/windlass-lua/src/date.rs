@@ -10,12 +10,28 @@ use crate::preempt::with_budget;
 const DAY: i64 = 86_400;
 
 const DAYS: [&str; 7] = [
-    "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
 ];
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 
 /// Seconds since 1970, the same in a replay.
@@ -46,7 +62,10 @@ struct Moment {
 
 /// The number of a day since 1970, in the Gregorian calendar. Years begin in March here, so that a leap day is the last.
 fn number_of_day(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = (year + (month - 1).div_euclid(12), (month - 1).rem_euclid(12) + 1);
+    let (year, month) = (
+        year + (month - 1).div_euclid(12),
+        (month - 1).rem_euclid(12) + 1,
+    );
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -62,7 +81,11 @@ impl Moment {
         let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let shifted_month = (5 * of_year + 2) / 153;
         let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+        let month = if shifted_month < 10 {
+            shifted_month + 3
+        } else {
+            shifted_month - 9
+        };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
         Moment {
             year,
@@ -98,11 +121,19 @@ impl Moment {
             'j' => format!("{:03}", self.day_of_year),
             'w' => format!("{}", self.weekday),
             'F' => format!("{}-{:02}-{:02}", self.year, self.month, self.day),
-            'D' | 'x' => format!("{:02}/{:02}/{:02}", self.month, self.day, self.year.rem_euclid(100)),
+            'D' | 'x' => format!(
+                "{:02}/{:02}/{:02}",
+                self.month,
+                self.day,
+                self.year.rem_euclid(100)
+            ),
             'T' | 'X' => format!("{hour:02}:{minute:02}:{second:02}"),
             'c' => format!(
                 "{} {} {:>2} {hour:02}:{minute:02}:{second:02} {}",
-                &day[..3], &month[..3], self.day, self.year
+                &day[..3],
+                &month[..3],
+                self.day,
+                self.year
             ),
             'Z' => "UTC".to_owned(),
             'z' => "+0000".to_owned(),
@@ -118,15 +149,21 @@ impl Moment {
 pub(crate) fn time_of(table: &Table) -> mlua::Result<i64> {
     let field = |name: &str, otherwise: Option<i64>| -> mlua::Result<i64> {
         let value: Option<i64> = table.get(name)?;
-        let value = value.or(otherwise).ok_or_else(|| {
-            mlua::Error::runtime(format!("field '{name}' missing in date table"))
-        })?;
+        let value = value
+            .or(otherwise)
+            .ok_or_else(|| mlua::Error::runtime(format!("field '{name}' missing in date table")))?;
         match value.abs() < 1 << 40 {
             true => Ok(value),
-            false => Err(mlua::Error::runtime(format!("field '{name}' is out-of-bound"))),
+            false => Err(mlua::Error::runtime(format!(
+                "field '{name}' is out-of-bound"
+            ))),
         }
     };
-    let day = number_of_day(field("year", None)?, field("month", None)?, field("day", None)?);
+    let day = number_of_day(
+        field("year", None)?,
+        field("month", None)?,
+        field("day", None)?,
+    );
     let (hour, minute) = (field("hour", Some(12))?, field("min", Some(0))?);
     Ok(day * DAY + hour * 3600 + minute * 60 + field("sec", Some(0))?)
 }
@@ -164,10 +201,12 @@ pub(crate) fn date(
             continue;
         }
         let which = letters.next();
-        let part = which.and_then(|letter| moment.part(letter)).ok_or_else(|| {
-            let shown = which.map(String::from).unwrap_or_default();
-            mlua::Error::runtime(format!("invalid conversion specifier '%{shown}'"))
-        })?;
+        let part = which
+            .and_then(|letter| moment.part(letter))
+            .ok_or_else(|| {
+                let shown = which.map(String::from).unwrap_or_default();
+                mlua::Error::runtime(format!("invalid conversion specifier '%{shown}'"))
+            })?;
         text.push_str(&part);
     }
     text.into_lua(lua)
@@ -179,7 +218,15 @@ mod tests {
 
     #[test]
     fn days_there_and_back() {
-        for seconds in [0, 951_782_400, 1_709_164_800, -1, -62_135_596_800, 1_600_000_000, 4_102_444_799] {
+        for seconds in [
+            0,
+            951_782_400,
+            1_709_164_800,
+            -1,
+            -62_135_596_800,
+            1_600_000_000,
+            4_102_444_799,
+        ] {
             let moment = Moment::of(seconds);
             let day = number_of_day(moment.year, moment.month, moment.day);
             let again = day * DAY + moment.hour * 3600 + moment.minute * 60 + moment.second;

@@ -91,7 +91,7 @@ impl Builder {
     pub fn build(self) -> Result<Interpreter, BuildError> {
         preempt::install(self.signal).map_err(BuildError::Signal)?;
         Ok(Interpreter(Arc::new(Inner {
-            vm: self.vm,
+            vm: Some(self.vm),
             sandbox: Arc::new(self.sandbox.resolved()?),
             signal: self.signal,
             memory: self.memory,
@@ -144,7 +144,8 @@ pub enum Level {
 pub struct Interpreter(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    pub(crate) vm: Vm,
+    /// None: for code that is no guest's.
+    vm: Option<Vm>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) signal: i32,
     pub(crate) memory: usize,
@@ -158,6 +159,27 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// For code that is no guest's: nothing is allowed.
+    pub(crate) fn bare() -> Inner {
+        Inner {
+            vm: None,
+            sandbox: Arc::default(),
+            signal: libc::SIGURG,
+            memory: MEMORY,
+            watched: false,
+            output: None,
+            setups: Vec::new(),
+            blocking: HashMap::new(),
+            scripts: Mutex::default(),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// The VM, which there is wherever there are guests.
+    pub(crate) fn vm(&self) -> Option<&Vm> {
+        self.vm.as_ref()
+    }
+
     /// A script of the folder `root`, as it was when it was first read.
     pub(crate) fn script(&self, root: &Path, name: &str) -> Result<Arc<Script>, ScriptError> {
         let key = root.join(name);
@@ -247,7 +269,7 @@ impl Interpreter {
         options: SpawnOptions,
     ) -> Result<Task, ScriptError> {
         let guest = self.guest(script, args);
-        Ok(self.0.vm.spawn_with(guest, options)?)
+        Ok(self.vm().spawn_with(guest, options)?)
     }
 
     /// A script as a guest, for those who start it themselves: a supervisor's child with
@@ -262,19 +284,22 @@ impl Interpreter {
     pub fn changed(&self, path: impl AsRef<Path>) -> usize {
         let path = path.as_ref();
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        self.0.scripts.lock().retain(|_, script| script.path.as_deref() != Some(&real));
+        self.0
+            .scripts
+            .lock()
+            .retain(|_, script| script.path.as_deref() != Some(&real));
         let script = Script {
             path: Some(real),
             ..Script::text("", "")
         };
         let group = group_of(&script).unwrap_or_default();
         let message = Message::new(CHANGED, Payload::Nil);
-        self.0.vm.host().broadcast(&group, &message)
+        self.vm().host().broadcast(&group, &message)
     }
 
     /// The VM that its processes are guests of.
     pub fn vm(&self) -> &Vm {
-        &self.0.vm
+        self.0.vm().expect("an interpreter is built with one")
     }
 }
 

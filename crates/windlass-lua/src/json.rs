@@ -14,7 +14,7 @@ pub(crate) fn encode(value: Option<&Value>) -> Result<Payload, Refusal> {
     Ok(Payload::from(to_json(&payload)?.to_string()))
 }
 
-fn to_json(payload: &Payload) -> Result<Json, Refusal> {
+pub(crate) fn to_json(payload: &Payload) -> Result<Json, Refusal> {
     Ok(match payload {
         Payload::Nil => Json::Null,
         Payload::Bool(value) => Json::Bool(*value),
@@ -36,7 +36,12 @@ fn to_json(payload: &Payload) -> Result<Json, Refusal> {
             Json::Object(map)
         }
         Payload::Pid(pid) => Json::String(pid.to_string()),
-        _ => return Err(("json", "JSON has no bytes: encode them as text first".to_owned())),
+        _ => {
+            return Err((
+                "json",
+                "JSON has no bytes: encode them as text first".to_owned(),
+            ));
+        }
     })
 }
 
@@ -46,7 +51,7 @@ pub(crate) fn decode(lua: &Lua, text: &str) -> Result<Value, Refusal> {
     to_value(lua, &json).map_err(|problem| ("json", problem.to_string()))
 }
 
-fn to_value(lua: &Lua, json: &Json) -> mlua::Result<Value> {
+pub(crate) fn to_value(lua: &Lua, json: &Json) -> mlua::Result<Value> {
     Ok(match json {
         Json::Null => Value::NULL,
         Json::Bool(value) => Value::Boolean(*value),

@@ -26,6 +26,7 @@
 //! What scripts can do is in `docs/lua.md`.
 #![deny(unsafe_code)]
 
+mod component;
 mod date;
 mod error;
 mod guest;
@@ -42,6 +43,7 @@ mod state;
 mod supervise;
 mod value;
 
+pub use component::register;
 pub use error::{BuildError, ScriptError};
 pub use guest::LuaGuest;
 pub use interpreter::{Builder, Interpreter, Level, Printed};

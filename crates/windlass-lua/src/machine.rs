@@ -21,7 +21,7 @@ use crate::native::without_prelude;
 use crate::op::{self, Args, Op};
 use crate::preempt::{self, Came, Guard};
 use crate::script::Script;
-use crate::state::{Notes, State};
+use crate::state::{Notes, State, Traits};
 use crate::value::{LuaPid, to_lua, to_payload};
 
 /// What a turn of a task costs where instructions count, however short it is.
@@ -104,7 +104,7 @@ fn fault_of(error: &mlua::Error) -> Fault {
     Fault::new(without_prelude(&text_of_error(error)))
 }
 
-fn text_of_error(error: &mlua::Error) -> String {
+pub(crate) fn text_of_error(error: &mlua::Error) -> String {
     match error {
         mlua::Error::SyntaxError { message, .. } => message.clone(),
         mlua::Error::RuntimeError(message) | mlua::Error::MemoryError(message) => message.clone(),
@@ -127,9 +127,14 @@ impl Machine {
         let guard = Guard::of_budget(budget);
         let notes = Arc::new(Notes::default());
         let limits = budget.limits();
-        let memory = limits.memory.unwrap_or(inner.memory);
+        let traits = Traits {
+            memory: limits.memory.unwrap_or(inner.memory),
+            tasks: limits.tasks,
+            fixed: budget.instructions().is_some(),
+            seed: None,
+        };
         let made = || -> mlua::Result<(State, u64)> {
-            let state = State::new(inner, script, &notes, memory, limits.tasks)?;
+            let state = State::new(inner, script, &notes, &traits)?;
             let chunk = state.load(script)?;
             let mut given = MultiValue::new();
             for arg in args {
@@ -164,10 +169,20 @@ impl Machine {
             Resume::Several(several) => several,
             Resume::Go | Resume::Ended(_) => Vec::new(),
         };
+        let mut stop = None;
         for (tag, ending) in arrived {
+            if let Err(Exception::Cancelled(reason)) = ending {
+                // However many waits have ended with it: the process is told once.
+                self.forget_wait(tag);
+                stop = Some(reason);
+                continue;
+            }
             if let Some(goes) = self.arrive(budget, tag, ending) {
                 return goes;
             }
+        }
+        if let Some(reason) = stop {
+            self.cancel_all(budget, &reason);
         }
         loop {
             let Some((id, back)) = self.ready.pop_front() else {
@@ -231,7 +246,9 @@ impl Machine {
             (true, None) => Step::Done(Payload::Nil),
             (true, Some(value)) => match to_payload(value) {
                 Ok(payload) => Step::Done(payload),
-                Err(problem) => Step::Failed(Fault::new(format!("main returned what it cannot: {problem}"))),
+                Err(problem) => Step::Failed(Fault::new(format!(
+                    "main returned what it cannot: {problem}"
+                ))),
             },
             (false, Some(Value::Table(trace))) => {
                 let value = trace.get("value").unwrap_or(Value::Nil);
@@ -249,7 +266,9 @@ impl Machine {
             Some(Value::String(text)) => Some(text.to_string_lossy()),
             _ => None,
         });
-        let traceback = traceback.map(|text| without_prelude(&text)).unwrap_or_default();
+        let traceback = traceback
+            .map(|text| without_prelude(&text))
+            .unwrap_or_default();
         let with = |message: &str| Fault::new(format!("{message}\n{traceback}"));
         match values.front() {
             Some(Value::String(message)) => with(&message.to_string_lossy()),
@@ -292,7 +311,10 @@ impl Machine {
             Some(Op::Upgrade) => self.begin_upgrade(budget, id, &args.next()),
             Some(op) => op::reason(&self.inner, &self.script, op, args)
                 .map(|reason| self.begin(budget, id, Kind::Plain, reason)),
-            None => Err(("argument", "there is nothing like that to wait for".to_owned())),
+            None => Err((
+                "argument",
+                "there is nothing like that to wait for".to_owned(),
+            )),
         };
         if let Err((kind, message)) = refused {
             self.ready.push_back((id, Back::Error(kind, message)));
@@ -334,7 +356,10 @@ impl Machine {
             }
         };
         let timeout = args.time("a timeout")?;
-        let is_kept = self.kept.iter().any(|message| pattern.matches(message.topic.as_str()));
+        let is_kept = self
+            .kept
+            .iter()
+            .any(|message| pattern.matches(message.topic.as_str()));
         let (kind, timeout) = match is_kept {
             // What is still in the mailbox came before.
             true => (Kind::Look(pattern.clone()), Some(Duration::ZERO)),
@@ -423,23 +448,33 @@ impl Machine {
         self.ready.push_back((id, cancelled(reason)));
     }
 
+    /// A wait has ended because the process shall stop; its task waits until it is told.
+    fn forget_wait(&mut self, tag: u64) {
+        let Some(wait) = self.waits.remove(&tag) else {
+            return;
+        };
+        if let Some(task) = self.tasks.get_mut(&wait.task) {
+            task.tag = None;
+            task.parked = true;
+        }
+    }
+
     /// The process shall stop: so shall each task.
-    fn cancel_all(&mut self, reason: &Arc<str>) {
+    fn cancel_all(&mut self, budget: &Budget<'_>, reason: &Arc<str>) {
+        let own = |kind: fn(&Kind) -> bool| move |wait: &Wait| kind(&wait.kind);
+        let changed = own(|kind| matches!(kind, Kind::Changed));
+        if !self.waits.values().any(changed) {
+            self.begin_changed(budget);
+        }
+        let exits = own(|kind| matches!(kind, Kind::Exits));
+        if self.hears_exits && !self.waits.values().any(exits) {
+            self.begin_exits(budget);
+        }
         let mut ids: Vec<u64> = self.tasks.keys().copied().collect();
         // In the same order each time.
         ids.sort_unstable();
         for id in ids {
-            let Some(task) = self.tasks.get_mut(&id) else {
-                continue;
-            };
-            // The waits of the guest have ended with it, each on its own.
-            if task.tag.is_some() {
-                continue;
-            }
-            match std::mem::take(&mut task.parked) {
-                true => self.ready.push_back((id, cancelled(reason))),
-                false => task.cancelled = Some(reason.clone()),
-            }
+            self.cancel(budget, id, reason);
         }
     }
 
@@ -463,9 +498,8 @@ impl Machine {
         let back = match (wait.kind, ending) {
             (Kind::Changed, ending) => {
                 self.begin_changed(budget);
-                match ending {
-                    Err(Exception::Cancelled(reason)) => self.cancel_all(&reason),
-                    _ => self.changed(budget),
+                if ending.is_ok() {
+                    self.changed(budget);
                 }
                 return None;
             }
@@ -509,7 +543,8 @@ impl Machine {
                 if let Some(task) = self.tasks.get_mut(&id) {
                     task.tag = None;
                 }
-                self.ready.push_back((id, Back::Answer(Answer::Message(message))));
+                self.ready
+                    .push_back((id, Back::Answer(Answer::Message(message))));
             }
             None => self.kept.push_back(message),
         }
@@ -534,25 +569,37 @@ impl Machine {
         }
     }
 
-    fn begin_upgrade(&mut self, budget: &Budget<'_>, id: u64, state: &Value) -> Result<(), op::Refusal> {
+    fn begin_upgrade(
+        &mut self,
+        budget: &Budget<'_>,
+        id: u64,
+        state: &Value,
+    ) -> Result<(), op::Refusal> {
         let state = to_payload(state).map_err(|problem| ("upgrade", problem.to_string()))?;
         let path = self.script.path.clone().ok_or_else(|| {
-            ("upgrade", "this script is no file that could have changed".to_owned())
+            (
+                "upgrade",
+                "this script is no file that could have changed".to_owned(),
+            )
         })?;
         // Its text is an answer from outside: a replay has the code that came then.
         let read = move || {
             let bytes = std::fs::read(&path);
             let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            text.map(Payload::from).map_err(|error| {
-                Exception::Failed(format!("{}: {error}", path.display()).into())
-            })
+            text.map(Payload::from)
+                .map_err(|error| Exception::Failed(format!("{}: {error}", path.display()).into()))
         };
         self.begin(budget, id, Kind::Upgrade(state), Reason::blocking(read));
         Ok(())
     }
 
     /// Goes over to new code; why not, if it is none.
-    fn upgraded(&mut self, budget: &Budget<'_>, state: &Payload, text: &Payload) -> Result<Goes, String> {
+    fn upgraded(
+        &mut self,
+        budget: &Budget<'_>,
+        state: &Payload,
+        text: &Payload,
+    ) -> Result<Goes, String> {
         let script = Arc::new(self.script.changed(text.as_text().unwrap_or_default()));
         let args = vec![state.clone()];
         let made = Machine::new(
@@ -652,7 +699,9 @@ fn fault_of_table(table: &Table, traceback: &str) -> Fault {
     let field = |name: &str| table.raw_get::<Option<String>>(name).ok().flatten();
     match (field("kind").as_deref(), field("message")) {
         (Some("cancelled"), Some(message)) => {
-            let reason = message.split_once("cancelled: ").map_or(&*message, |(_, reason)| reason);
+            let reason = message
+                .split_once("cancelled: ")
+                .map_or(&*message, |(_, reason)| reason);
             Fault::cancelled(reason)
         }
         (_, Some(message)) => Fault::new(format!("{message}\n{traceback}")),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{
-    Function, IntoLua, IntoLuaMulti, Lua, LuaString, MetaMethod, MultiValue, Table,
-    UserData, UserDataFields, UserDataMethods, Value,
+    Function, IntoLua, IntoLuaMulti, Lua, LuaString, MetaMethod, MultiValue, Table, UserData,
+    UserDataFields, UserDataMethods, Value,
 };
 use windlass_core::sync::clock;
 use windlass_process::{
@@ -81,11 +81,8 @@ fn ask_process(question: impl FnOnce(&ProcessContext) -> Payload) -> Payload {
 }
 
 /// A random number, which is the same in a replay.
-pub(crate) fn random() -> mlua::Result<i64> {
-    let number = with_budget(|budget| {
-        budget.map_or_else(windlass_core::sync::random, Budget::random)
-    });
-    Ok(number as i64)
+pub(crate) fn random() -> i64 {
+    with_budget(|budget| budget.map_or(0, Budget::random)) as i64
 }
 
 /// `true` and a value, or `false` and why.
@@ -137,7 +134,11 @@ fn why_not(why: &Why) -> &'static str {
 }
 
 /// Sends a message: true, or false and why it did not arrive; nil, a kind and a message if it cannot be sent at all.
-fn send(to: &Value, topic: Value, payload: &Value) -> (Option<bool>, Option<&'static str>, Option<String>) {
+fn send(
+    to: &Value,
+    topic: Value,
+    payload: &Value,
+) -> (Option<bool>, Option<&'static str>, Option<String>) {
     let topic = match topic {
         Value::String(topic) => topic.to_string_lossy(),
         other => {
@@ -157,7 +158,10 @@ fn send(to: &Value, topic: Value, payload: &Value) -> (Option<bool>, Option<&'st
             Whom::Pid(pid) => pid,
             Whom::Name(name) => {
                 let found = budget.ask(|process| {
-                    process.host().whereis(&name).map_or(Payload::Nil, Payload::Pid)
+                    process
+                        .host()
+                        .whereis(&name)
+                        .map_or(Payload::Nil, Payload::Pid)
                 });
                 found.as_pid().ok_or(Why::NoProcess)?
             }
@@ -179,7 +183,7 @@ pub(crate) fn library(
 ) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     add_tasks(lua, &native, notes, tasks)?;
-    add_processes(lua, &native, inner, script)?;
+    add_processes(lua, &native, inner, script, notes)?;
     add_bonds(lua, &native, notes)?;
     add_names(lua, &native)?;
     add_output(lua, &native, inner)?;
@@ -189,7 +193,12 @@ pub(crate) fn library(
     Ok(native)
 }
 
-fn add_tasks(lua: &Lua, native: &Table, notes: &Arc<Notes>, most: Option<usize>) -> mlua::Result<()> {
+fn add_tasks(
+    lua: &Lua,
+    native: &Table,
+    notes: &Arc<Notes>,
+    most: Option<usize>,
+) -> mlua::Result<()> {
     let (born, woken, stopped) = (notes.clone(), notes.clone(), notes.clone());
     native.set(
         "launch",
@@ -232,6 +241,7 @@ fn add_processes(
     native: &Table,
     inner: &Arc<Inner>,
     script: &Arc<Script>,
+    notes: &Arc<Notes>,
 ) -> mlua::Result<()> {
     native.set(
         "self",
@@ -246,11 +256,11 @@ fn add_processes(
             Ok(send(&to, topic, &payload))
         })?,
     )?;
-    let (of, from) = (inner.clone(), script.clone());
+    let (of, from, notes) = (inner.clone(), script.clone(), notes.clone());
     native.set(
         "spawn_process",
         lua.create_function(move |lua, args: MultiValue| {
-            match spawn_process(&of, &from, args) {
+            match spawn_process(&of, &from, &notes, args) {
                 Ok(task) => (true, ProcessHandle(task)).into_lua_multi(lua),
                 Err((kind, message)) => (false, kind, message).into_lua_multi(lua),
             }
@@ -259,7 +269,9 @@ fn add_processes(
     let (of, from) = (inner.clone(), script.clone());
     native.set(
         "start_supervisor",
-        function(lua, move |_, args| supervise::start(&of, &from, args.front()))?,
+        function(lua, move |_, args| {
+            supervise::start(&of, &from, args.front())
+        })?,
     )?;
     native.set(
         "cancel",
@@ -297,7 +309,8 @@ fn add_processes(
         function(lua, |_, args| {
             let text = text_of(args.front(), "a PID")?;
             let pid = text.parse::<Pid>();
-            pid.map(Payload::Pid).map_err(|problem| ("argument", problem.to_string()))
+            pid.map(Payload::Pid)
+                .map_err(|problem| ("argument", problem.to_string()))
         })?,
     )
 }
@@ -308,7 +321,10 @@ fn found(value: Option<&Value>) -> Result<Pid, Refusal> {
         Whom::Pid(pid) => Ok(pid),
         Whom::Name(name) => {
             let found = ask_process(|process| {
-                process.host().whereis(&name).map_or(Payload::Nil, Payload::Pid)
+                process
+                    .host()
+                    .whereis(&name)
+                    .map_or(Payload::Nil, Payload::Pid)
             });
             found
                 .as_pid()
@@ -374,12 +390,19 @@ fn limits_of(table: &Table) -> Result<Option<Limits>, Refusal> {
     Ok(Some(limits))
 }
 
-fn spawn_process(inner: &Arc<Inner>, from: &Script, mut args: MultiValue) -> Result<Task, Refusal> {
+fn spawn_process(
+    inner: &Arc<Inner>,
+    from: &Script,
+    notes: &Notes,
+    mut args: MultiValue,
+) -> Result<Task, Refusal> {
     let first = args.pop_front().unwrap_or(Value::Nil);
     let mut wanted = wanted(inner, from, &first)?;
     for value in args {
         let arg = to_payload(&value);
-        wanted.args.push(arg.map_err(|problem| ("argument", problem.to_string()))?);
+        wanted
+            .args
+            .push(arg.map_err(|problem| ("argument", problem.to_string()))?);
     }
     let mut options = SpawnOptions::new();
     if let Some(table) = first.as_table() {
@@ -392,6 +415,7 @@ fn spawn_process(inner: &Arc<Inner>, from: &Script, mut args: MultiValue) -> Res
         }
         if flag("monitor") {
             options = options.monitored();
+            notes.with(|noted| noted.wants_exits = true);
         }
     }
     if let Some(limits) = wanted.limits {
@@ -402,7 +426,10 @@ fn spawn_process(inner: &Arc<Inner>, from: &Script, mut args: MultiValue) -> Res
         Some(budget) => budget
             .spawn_with(guest, options)
             .map_err(|problem| ("spawn", problem.to_string())),
-        None => Err(("spawn", "there is no process here that could start others".to_owned())),
+        None => Err((
+            "spawn",
+            "there is no process here that could start others".to_owned(),
+        )),
     })
 }
 
@@ -431,7 +458,9 @@ fn add_bonds(lua: &Lua, native: &Table, notes: &Arc<Notes>) -> mlua::Result<()> 
     native.set(
         "trap_links",
         function(lua, move |_, args| {
-            let traps = args.front().is_none_or(|value| value.as_boolean() != Some(false));
+            let traps = args
+                .front()
+                .is_none_or(|value| value.as_boolean() != Some(false));
             wants.with(|noted| noted.wants_exits = true);
             Ok(ask_process(|process| {
                 process.trap_links(traps);
@@ -489,7 +518,10 @@ fn add_names(lua: &Lua, native: &Table) -> mlua::Result<()> {
         function(lua, |_, args| {
             let name = text_of(args.front(), "a name")?;
             Ok(ask_process(|process| {
-                process.host().whereis(&name).map_or(Payload::Nil, Payload::Pid)
+                process
+                    .host()
+                    .whereis(&name)
+                    .map_or(Payload::Nil, Payload::Pid)
             }))
         })?,
     )?;
@@ -609,7 +641,8 @@ fn add_world(
         "clock",
         lua.create_function(|_, ()| {
             // Processor time depends on the moment: it is an answer like any other.
-            let used = ask(|budget| budget.ask(|_| Payload::Float(budget.cpu_time().as_secs_f64())));
+            let used =
+                ask(|budget| budget.ask(|_| Payload::Float(budget.cpu_time().as_secs_f64())));
             Ok(used.as_float().unwrap_or_default())
         })?,
     )?;
@@ -627,10 +660,13 @@ fn add_world(
         function(lua, move |_, args| {
             let name = text_of(args.front(), "the name of a variable")?;
             if !allowed {
-                let problem = "the sandbox does not allow the environment: allow it with --allow-env";
+                let problem =
+                    "the sandbox does not allow the environment: allow it with --allow-env";
                 return Err(("sandbox", problem.to_owned()));
             }
-            Ok(ask_process(|_| std::env::var(&name).map_or(Payload::Nil, Payload::from)))
+            Ok(ask_process(|_| {
+                std::env::var(&name).map_or(Payload::Nil, Payload::from)
+            }))
         })?,
     )?;
     let from = script.clone();
@@ -639,7 +675,10 @@ fn add_world(
         lua.create_function(move |lua, name: Value| {
             let found = text_of(Some(&name), "the name of a module").and_then(|name| {
                 let root = from.root.as_ref().ok_or_else(|| {
-                    ("require", "this script is no file, so it has no modules".to_owned())
+                    (
+                        "require",
+                        "this script is no file, so it has no modules".to_owned(),
+                    )
                 })?;
                 Script::module(root, &name).map_err(|problem| ("require", problem.to_string()))
             });
@@ -649,7 +688,10 @@ fn add_world(
             }
         })?,
     )?;
-    native.set("json_encode", function(lua, |_, args| json::encode(args.front()))?)?;
+    native.set(
+        "json_encode",
+        function(lua, |_, args| json::encode(args.front()))?,
+    )?;
     native.set(
         "json_decode",
         lua.create_function(|lua, text: Value| {

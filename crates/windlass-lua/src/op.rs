@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{AnyUserData, Lua, MultiValue, Table, Value};
-use windlass_http::body;
 use windlass_http::Request;
+use windlass_http::body;
 use windlass_process::command::{Run, StopTimer, Ticker, Timer, YieldError};
 use windlass_process::{Payload, Pid, Topic};
 use windlass_vm::{Exception, Reason};
@@ -99,7 +99,10 @@ impl Args {
             Value::Integer(seconds) => seconds as f64,
             Value::Number(seconds) => seconds,
             other => {
-                let problem = format!("{what} must be a number of seconds, not {}", other.type_name());
+                let problem = format!(
+                    "{what} must be a number of seconds, not {}",
+                    other.type_name()
+                );
                 return Err(("argument", problem));
             }
         };
@@ -142,7 +145,10 @@ pub(crate) fn reason(
         Op::TimerEvery => {
             let every = args.time("the period")?.unwrap_or_default();
             if every.is_zero() {
-                return Err(("argument", "the period must be longer than nothing".to_owned()));
+                return Err((
+                    "argument",
+                    "the period must be longer than nothing".to_owned(),
+                ));
             }
             let topic = Topic::from(args.text("the topic")?);
             Reason::command(Ticker { every, topic })
@@ -165,23 +171,21 @@ pub(crate) fn reason(
         }
         Op::Tree => {
             let pid = pid_of(&args.next())?;
-            let host = inner.vm.host().clone();
+            let host = inner.vm().map(|vm| vm.host().clone());
             Reason::command(Run::new(async move {
                 let gone = || YieldError::Failed(format!("{pid} is no supervisor here").into());
-                let supervisor = host.supervisor(pid).ok_or_else(gone)?;
+                let supervisor = host
+                    .and_then(|host| host.supervisor(pid))
+                    .ok_or_else(gone)?;
                 let tree = supervisor.tree().await;
                 tree.map(|tree| tree.to_string().into())
                     .map_err(|error| YieldError::Failed(error.to_string().into()))
             }))
         }
         Op::Http => http(inner, args)?,
-        Op::Read
-        | Op::Write
-        | Op::Append
-        | Op::List
-        | Op::Stat
-        | Op::Remove
-        | Op::MakeDir => file(inner, script, op, args)?,
+        Op::Read | Op::Write | Op::Append | Op::List | Op::Stat | Op::Remove | Op::MakeDir => {
+            file(inner, script, op, args)?
+        }
         Op::Park | Op::Yield | Op::Receive | Op::Upgrade => {
             return Err(("argument", "the machine does this itself".to_owned()));
         }
@@ -206,9 +210,18 @@ fn handle(value: &Value) -> Result<windlass_vm::Task, Refusal> {
 pub(crate) fn pid_of(value: &Value) -> Result<Pid, Refusal> {
     let data = value.as_userdata();
     let pid = data.and_then(|data| data.borrow::<LuaPid>().ok().map(|pid| pid.0));
-    let handle = || data?.borrow::<ProcessHandle>().ok().map(|handle| handle.0.pid());
-    pid.or_else(handle)
-        .ok_or_else(|| ("argument", format!("a PID is expected, not a {}", value.type_name())))
+    let handle = || {
+        data?
+            .borrow::<ProcessHandle>()
+            .ok()
+            .map(|handle| handle.0.pid())
+    };
+    pid.or_else(handle).ok_or_else(|| {
+        (
+            "argument",
+            format!("a PID is expected, not a {}", value.type_name()),
+        )
+    })
 }
 
 fn file(inner: &Arc<Inner>, script: &Script, op: Op, mut args: Args) -> Result<Reason, Refusal> {
@@ -219,14 +232,20 @@ fn file(inner: &Arc<Inner>, script: &Script, op: Op, mut args: Args) -> Result<R
             value => match to_payload(&value) {
                 Ok(Payload::Bytes(bytes)) => bytes.to_vec(),
                 _ => {
-                    let problem = format!("what is written must be a text, not a {}", value.type_name());
+                    let problem = format!(
+                        "what is written must be a text, not a {}",
+                        value.type_name()
+                    );
                     return Err(("argument", problem));
                 }
             },
         },
         _ => Vec::new(),
     };
-    let (sandbox, root) = (inner.sandbox.clone(), script.root.clone().unwrap_or_default());
+    let (sandbox, root) = (
+        inner.sandbox.clone(),
+        script.root.clone().unwrap_or_default(),
+    );
     Ok(Reason::blocking(move || {
         let failed = |problem: String| Exception::Failed(problem.into());
         let real = sandbox.check_path(&root, &path).map_err(failed)?;
@@ -241,7 +260,10 @@ fn work_on(op: Op, path: PathBuf, content: &[u8]) -> std::io::Result<Payload> {
             let length = fs::metadata(&path)?.len();
             if length > LARGEST as u64 {
                 let problem = format!("it has {length} bytes, and at most {LARGEST} are read");
-                return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, problem));
+                return Err(std::io::Error::new(
+                    std::io::ErrorKind::FileTooLarge,
+                    problem,
+                ));
             }
             let bytes = fs::read(&path)?;
             match String::from_utf8(bytes) {
@@ -255,7 +277,10 @@ fn work_on(op: Op, path: PathBuf, content: &[u8]) -> std::io::Result<Payload> {
         }
         Op::Append => {
             use std::io::Write;
-            let mut file = fs::OpenOptions::new().append(true).create(true).open(&path)?;
+            let mut file = fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(&path)?;
             file.write_all(content)?;
             Payload::Bool(true)
         }
@@ -293,11 +318,19 @@ fn work_on(op: Op, path: PathBuf, content: &[u8]) -> std::io::Result<Payload> {
 fn http(inner: &Arc<Inner>, mut args: Args) -> Result<Reason, Refusal> {
     let bad = |problem: String| ("argument", problem);
     let Value::Table(wanted) = args.next() else {
-        return Err(bad("http.request takes a table: {url =, method =, headers =, body =}".to_owned()));
+        return Err(bad(
+            "http.request takes a table: {url =, method =, headers =, body =}".to_owned(),
+        ));
     };
     let text = |key: &str| wanted.get::<Option<String>>(key);
-    let url = text("url").ok().flatten().ok_or_else(|| bad("a request needs an url".to_owned()))?;
-    let method = text("method").ok().flatten().unwrap_or_else(|| "GET".to_owned());
+    let url = text("url")
+        .ok()
+        .flatten()
+        .ok_or_else(|| bad("a request needs an url".to_owned()))?;
+    let method = text("method")
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| "GET".to_owned());
     let mut request = Request::builder().method(method.as_str()).uri(&url);
     if let Ok(Some(headers)) = wanted.get::<Option<Table>>("headers") {
         for (name, value) in headers.pairs::<String, String>().flatten() {
@@ -305,7 +338,9 @@ fn http(inner: &Arc<Inner>, mut args: Args) -> Result<Reason, Refusal> {
         }
     }
     let content = wanted.get::<Option<mlua::LuaString>>("body").ok().flatten();
-    let content = content.map(|content| content.as_bytes().to_vec()).unwrap_or_default();
+    let content = content
+        .map(|content| content.as_bytes().to_vec())
+        .unwrap_or_default();
     let request = request
         .body(body::full(content))
         .map_err(|error| bad(format!("{url}: {error}")))?;
@@ -320,7 +355,10 @@ fn http(inner: &Arc<Inner>, mut args: Args) -> Result<Reason, Refusal> {
     Ok(Reason::command(Run::new(async move {
         let failed = |problem: String| YieldError::Failed(format!("{url}: {problem}").into());
         let asked = async {
-            let response = client.request(request).await.map_err(|error| failed(error.to_string()))?;
+            let response = client
+                .request(request)
+                .await
+                .map_err(|error| failed(error.to_string()))?;
             let (head, content) = response.into_parts();
             let content = body::read_all(content, LARGEST).await;
             let content = content.map_err(|error| failed(error.to_string()))?;

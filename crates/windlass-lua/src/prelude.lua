@@ -577,11 +577,14 @@ local function setmetatable_(value, meta)
   return raw_setmetatable(value, meta)
 end
 
+local env
+
 local raw_load = load
 local function load_(chunk, name, mode, ...)
   if mode ~= nil and mode ~= "t" then fail(2, "sandbox", "only text can be loaded, no bytecode") end
   if select("#", ...) > 0 then return raw_load(chunk, name, "t", (...)) end
-  return raw_load(chunk, name, "t")
+  -- Not the globals of the state: those are the host's.
+  return raw_load(chunk, name, "t", env)
 end
 
 -- Modules come from the script's own folder.
@@ -592,7 +595,7 @@ local function require(name)
   if module ~= nil then return module end
   if loading[name] then fail(2, "require", "module '" .. tostring(name) .. "' requires itself") end
   local text, chunk_name = checked(2, native.module(name))
-  local chunk, problem = raw_load(text, chunk_name, "t")
+  local chunk, problem = raw_load(text, chunk_name, "t", env)
   if not chunk then fail(2, "require", problem) end
   loading[name] = true
   local ok, value = pcall(chunk, name)
@@ -609,7 +612,7 @@ local function copy(from, ...)
   return to
 end
 
-local env = {
+env = {
   assert = assert, collectgarbage = function(what)
     what = what or "collect"
     if what ~= "collect" and what ~= "count" and what ~= "step" then

@@ -81,7 +81,11 @@ impl Sandbox {
     pub(crate) fn check_path(&self, root: &Path, path: &str) -> Result<PathBuf, String> {
         let named = root.join(path);
         let real = resolve(&named).map_err(|error| format!("{path}: {error}"))?;
-        match self.directories.iter().any(|allowed| real.starts_with(allowed)) {
+        match self
+            .directories
+            .iter()
+            .any(|allowed| real.starts_with(allowed))
+        {
             true => Ok(real),
             false => Err(format!(
                 "the sandbox does not allow {path}: allow its directory with --allow-fs DIR"
@@ -123,7 +127,10 @@ mod tests {
 
     #[test]
     fn hosts() {
-        let sandbox = Sandbox::new().allow_net("a.org").allow_net(".b.org").allow_net("c.org:80");
+        let sandbox = Sandbox::new()
+            .allow_net("a.org")
+            .allow_net(".b.org")
+            .allow_net("c.org:80");
         assert!(sandbox.check_host("a.org", Some(443)).is_ok());
         assert!(sandbox.check_host("x.b.org", None).is_ok());
         assert!(sandbox.check_host("c.org", Some(80)).is_ok());
@@ -139,12 +146,23 @@ mod tests {
         std::fs::create_dir_all(&inside).expect("a folder");
         std::fs::write(folder.join("secret"), "x").expect("a file");
         std::os::unix::fs::symlink(folder.join("secret"), inside.join("link")).expect("a link");
-        std::os::unix::fs::symlink(folder.join("nothing"), inside.join("dangling")).expect("a link");
-        let sandbox = Sandbox::new().allow_fs(&inside).resolved().expect("it is there");
+        std::os::unix::fs::symlink(folder.join("nothing"), inside.join("dangling"))
+            .expect("a link");
+        let sandbox = Sandbox::new()
+            .allow_fs(&inside)
+            .resolved()
+            .expect("it is there");
         for good in ["new", "a/b/c", "./x", "../inside/y"] {
             assert!(sandbox.check_path(&inside, good).is_ok(), "{good}");
         }
-        for bad in ["../secret", "link", "dangling", "/etc/passwd", "a/../../secret", ".."] {
+        for bad in [
+            "../secret",
+            "link",
+            "dangling",
+            "/etc/passwd",
+            "a/../../secret",
+            "..",
+        ] {
             assert!(sandbox.check_path(&inside, bad).is_err(), "{bad}");
         }
         std::fs::remove_dir_all(&folder).expect("it was there");

@@ -40,7 +40,9 @@ impl Script {
     /// Another file of the same folder, or below. Blocks.
     pub(crate) fn sibling(root: &Path, name: &str) -> Result<Script, ScriptError> {
         let named = root.join(name);
-        let real = named.canonicalize().map_err(|error| failed(&named, &error))?;
+        let real = named
+            .canonicalize()
+            .map_err(|error| failed(&named, &error))?;
         if !real.starts_with(root) {
             return Err(ScriptError::Outside {
                 path: name.into(),
@@ -67,7 +69,11 @@ impl Script {
         let text = String::from_utf8(bytes).map_err(|_| ScriptError::NotText {
             path: real.to_owned(),
         })?;
-        let name = real.strip_prefix(root).unwrap_or(real).display().to_string();
+        let name = real
+            .strip_prefix(root)
+            .unwrap_or(real)
+            .display()
+            .to_string();
         Ok(Script {
             name: name.into(),
             text: text.into(),

@@ -20,6 +20,18 @@ pub(crate) struct State {
     pub(crate) report: Function,
 }
 
+/// How a state is to be.
+pub(crate) struct Traits {
+    /// The bytes that it may have.
+    pub(crate) memory: usize,
+    /// The tasks that it may have; None: any number.
+    pub(crate) tasks: Option<usize>,
+    /// What depends on chance in Lua (the order of `pairs`, addresses) is the same in every run.
+    pub(crate) fixed: bool,
+    /// Of random numbers; None: the runtime's dice.
+    pub(crate) seed: Option<u64>,
+}
+
 /// What functions of the host leave for the machine, which looks at it after each turn of a task.
 #[derive(Default)]
 pub(crate) struct Notes(Mutex<Noted>);
@@ -83,18 +95,16 @@ impl State {
         inner: &Arc<Inner>,
         script: &Arc<Script>,
         notes: &Arc<Notes>,
-        memory: usize,
-        tasks: Option<usize>,
+        traits: &Traits,
     ) -> mlua::Result<State> {
-        let libs =
-            StdLib::COROUTINE | StdLib::TABLE | StdLib::STRING | StdLib::UTF8 | StdLib::MATH;
+        let libs = StdLib::COROUTINE | StdLib::TABLE | StdLib::STRING | StdLib::UTF8 | StdLib::MATH;
         let lua = Lua::new_with(libs, LuaOptions::new())?;
-        lua.set_memory_limit(memory)?;
+        lua.set_memory_limit(traits.memory)?;
         let coroutines = preempt::library(&lua)?;
-        let native = native::library(&lua, inner, script, notes, tasks)?;
+        let native = native::library(&lua, inner, script, notes, traits.tasks)?;
         let config = lua.create_table()?;
         config.set("script", &*script.name)?;
-        config.set("fixed", inner.vm.is_counting())?;
+        config.set("fixed", traits.fixed)?;
         let chunk = lua
             .load(prelude()?)
             .set_name(preempt::PRELUDE)
@@ -103,7 +113,10 @@ impl State {
         let env: Table = host.get("env")?;
         let math: Table = env.get("math")?;
         math.get::<Function>("randomseed")?
-            .call::<()>((native::random()?, native::random()?))?;
+            .call::<()>(match traits.seed {
+                Some(seed) => (seed as i64, 0),
+                None => (native::random(), native::random()),
+            })?;
         let state = State {
             env,
             main: host.get("main")?,

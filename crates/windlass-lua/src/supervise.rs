@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use mlua::{Table, Value};
-use windlass_process::supervisor::{Backoff, ChildSpec, Restart, Strategy, Supervisor};
 use windlass_process::Payload;
+use windlass_process::supervisor::{Backoff, ChildSpec, Restart, Strategy, Supervisor};
+use windlass_vm::Vm;
 
 use crate::guest::LuaGuest;
 use crate::interpreter::Inner;
@@ -49,15 +50,20 @@ pub(crate) fn start(
             ..Backoff::default()
         });
     }
+    let vm = inner
+        .vm()
+        .ok_or_else(|| ("spawn", "there are no processes here".to_owned()))?;
     let children = described.get::<Option<Table>>("children").ok().flatten();
     let children = children.ok_or_else(|| bad("a supervisor needs children".to_owned()))?;
     for (place, child) in children.sequence_values::<Table>().enumerate() {
         let child = child.map_err(|_| bad(format!("child {} is no table", place + 1)))?;
-        supervisor = supervisor.child(child_of(inner, from, &child, place + 1)?);
+        supervisor = supervisor.child(child_of(inner, vm, from, &child, place + 1)?);
     }
     // It is started in a replay, too: its children come from there.
-    let host = inner.vm.host();
-    let started = supervisor.start(host).map_err(|problem| ("spawn", problem.to_string()))?;
+    let host = vm.host();
+    let started = supervisor
+        .start(host)
+        .map_err(|problem| ("spawn", problem.to_string()))?;
     let pid = Payload::Pid(started.pid());
     Ok(with_budget(|budget| match budget {
         Some(budget) => budget.ask(|_| pid),
@@ -73,6 +79,7 @@ fn choice(table: &Table, key: &str) -> Result<Option<String>, Refusal> {
 
 fn child_of(
     inner: &Arc<Inner>,
+    vm: &Vm,
     from: &Arc<Script>,
     child: &Table,
     place: usize,
@@ -89,7 +96,7 @@ fn child_of(
             return Err(("argument", problem));
         }
     };
-    let inner = inner.clone();
+    let (inner, vm) = (inner.clone(), vm.clone());
     let spec = ChildSpec::new(id, move |spawn| {
         let spawn = match &name {
             Some(name) => spawn.name(name.as_str()),
@@ -99,13 +106,15 @@ fn child_of(
         let script = match (&wanted.script.root, &wanted.script.path) {
             (Some(root), Some(path)) => {
                 let named = path.display().to_string();
-                inner.script(root, &named).unwrap_or_else(|_| wanted.script.clone())
+                inner
+                    .script(root, &named)
+                    .unwrap_or_else(|_| wanted.script.clone())
             }
             _ => wanted.script.clone(),
         };
         let guest = LuaGuest::new(inner.clone(), script, wanted.args.clone());
-        let limits = wanted.limits.unwrap_or_else(|| inner.vm.limits());
-        Ok(inner.vm.spawn_in_with(spawn, guest, limits)?.pid())
+        let limits = wanted.limits.unwrap_or_else(|| vm.limits());
+        Ok(vm.spawn_in_with(spawn, guest, limits)?.pid())
     });
     let spec = spec.restart(restart);
     let stop = child.get::<Option<f64>>("stop_within").ok().flatten();

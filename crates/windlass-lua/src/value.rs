@@ -178,9 +178,15 @@ fn convert_table(table: &Table, way: &mut Way) -> Result<Payload, Unsendable> {
         return Ok(Payload::Map(Arc::new(map)));
     }
     // Keys of several kinds: all of them, in an order that does not depend on where they are in memory.
-    entries.extend(map.into_iter().map(|(key, value)| (Payload::Text(key), value)));
+    entries.extend(
+        map.into_iter()
+            .map(|(key, value)| (Payload::Text(key), value)),
+    );
     entries.sort_by_key(|(key, _)| format!("{key:?}"));
-    let flat: Vec<Payload> = entries.into_iter().flat_map(|(key, value)| [key, value]).collect();
+    let flat: Vec<Payload> = entries
+        .into_iter()
+        .flat_map(|(key, value)| [key, value])
+        .collect();
     Ok(Payload::map([(ENTRIES, Payload::List(flat.into()))]))
 }
 
@@ -248,7 +254,9 @@ impl UserData for Buffer {
             lua.create_string(&buffer.0)
         });
         methods.add_meta_method(MetaMethod::Eq, |_, buffer, other: AnyUserData| {
-            Ok(other.borrow::<Buffer>().is_ok_and(|other| other.0 == buffer.0))
+            Ok(other
+                .borrow::<Buffer>()
+                .is_ok_and(|other| other.0 == buffer.0))
         });
         methods.add_method("sub", |lua, buffer, (from, to): (i64, Option<i64>)| {
             let length = buffer.0.len() as i64;
@@ -267,6 +275,8 @@ struct OpaqueValue(Payload);
 
 impl UserData for OpaqueValue {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::ToString, |_, _, ()| Ok("opaque value of the host"));
+        methods.add_meta_method(MetaMethod::ToString, |_, _, ()| {
+            Ok("opaque value of the host")
+        });
     }
 }

@@ -15,7 +15,7 @@ use crate::exception::Exception;
 use crate::guest::{Answer, Ending};
 use crate::object::{Channel, Mutex, Semaphore, Waiter};
 use crate::reason::{Reason, Work};
-use crate::task::{Queue, Seat, Timer};
+use crate::task::{Queue, Receive, Seat, Timer};
 use crate::vm::{Place, Shared};
 
 /// Something that a guest does.
@@ -92,8 +92,14 @@ impl Shared {
             }
             Reason::Receive { pattern, timeout } => {
                 seat.set_queue(generation, Queue::Mail);
-                seat.mail.lock().receives.push((generation, pattern));
-                if let Some(timeout) = timeout {
+                // No time at all: the process says whether a message is there.
+                let now = timeout.is_some_and(|timeout| timeout.is_zero());
+                seat.mail.lock().receives.push(Receive {
+                    generation,
+                    pattern,
+                    now,
+                });
+                if let Some(timeout) = timeout.filter(|_| !now) {
                     self.set_timer(&waiter, timeout, Err(Exception::TimedOut));
                 }
                 self.want_mail(seat);

@@ -28,7 +28,7 @@ pub enum Reason {
     Receive {
         /// Which messages; the others stay.
         pattern: Pattern,
-        /// Then it is [`Exception::TimedOut`].
+        /// Then it is [`Exception::TimedOut`]; with no time at all, if none is there now.
         timeout: Option<Duration>,
     },
     /// Until a process has ended that this one monitors, or is linked to and traps links.

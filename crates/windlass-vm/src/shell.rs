@@ -71,9 +71,10 @@ impl Shell {
         let mut place = 0;
         loop {
             let mut mail = self.seat.mail.lock();
-            let Some((generation, pattern)) = mail.receives.get(place).cloned() else {
+            let Some(wait) = mail.receives.get(place).cloned() else {
                 break;
             };
+            let (generation, pattern) = (wait.generation, wait.pattern);
             let returned = mail
                 .returned
                 .iter()
@@ -88,6 +89,11 @@ impl Shell {
                     mail.receives.remove(place);
                     drop(mail);
                     self.input(generation, Ok(Answer::Message(message)));
+                }
+                None if wait.now => {
+                    mail.receives.remove(place);
+                    drop(mail);
+                    self.input(generation, Err(Exception::TimedOut));
                 }
                 None => place += 1,
             }

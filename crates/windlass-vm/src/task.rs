@@ -90,12 +90,21 @@ pub(crate) struct Held {
 #[derive(Default)]
 pub(crate) struct Mail {
     /// Waits for messages, the oldest first.
-    pub(crate) receives: Vec<(Generation, Pattern)>,
+    pub(crate) receives: Vec<Receive>,
     /// Waits for the ends of others.
     pub(crate) exits: Vec<Generation>,
     /// Messages that were taken for a wait that had ended meanwhile: they come before the mailbox.
     pub(crate) returned: VecDeque<Message>,
     pub(crate) notices: VecDeque<Exited>,
+}
+
+/// A wait for a message.
+#[derive(Clone)]
+pub(crate) struct Receive {
+    pub(crate) generation: Generation,
+    pub(crate) pattern: Pattern,
+    /// It ends at once if there is none.
+    pub(crate) now: bool,
 }
 
 /// How a guest ended, or who waits for that.
@@ -277,7 +286,7 @@ impl Seat {
 
     fn forget_mail(&self, generation: Generation) {
         let mut mail = self.mail.lock();
-        mail.receives.retain(|(g, _)| *g != generation);
+        mail.receives.retain(|wait| wait.generation != generation);
         mail.exits.retain(|g| *g != generation);
     }
 

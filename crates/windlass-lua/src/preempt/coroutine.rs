@@ -254,10 +254,7 @@ unsafe extern "C-unwind" fn yield_(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
         if here::is_base(state) {
-            return ffi::luaL_error(
-                state,
-                c"attempt to yield from outside a coroutine".as_ptr(),
-            );
+            return ffi::luaL_error(state, c"attempt to yield from outside a coroutine".as_ptr());
         }
         here::set_why(Why::Yielded);
         ffi::lua_yield(state, ffi::lua_gettop(state))

@@ -63,7 +63,12 @@ impl<'a> Guard<'a> {
         // SAFETY: only the lifetime is forgotten; rule 5.
         let erased: *const dyn Slice =
             unsafe { std::mem::transmute::<*const (dyn Slice + 'a), *const dyn Slice>(slice) };
-        let before = HERE.with(|here| (here.slice.replace(Some(erased)), here.budget.replace(budget)));
+        let before = HERE.with(|here| {
+            (
+                here.slice.replace(Some(erased)),
+                here.budget.replace(budget),
+            )
+        });
         Guard {
             granularity,
             task: Cell::new(0),

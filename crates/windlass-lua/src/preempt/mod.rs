@@ -139,6 +139,10 @@ unsafe fn resume_base(
         }
         let mut results = 0;
         here::enter(base, guard);
+        if guard.granularity().is_none() && here::slice(|slice| slice.is_over(0)) == Some(true) {
+            // The signal came before there was anything to interrupt.
+            hook::soon(base);
+        }
         let status = ffi::lua_resume(base, state, given, &mut results);
         let why = here::leave();
         match status {

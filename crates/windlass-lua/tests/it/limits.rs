@@ -38,6 +38,7 @@ everywhere! {
                 local ok, e = pcall(http.get, 'http://127.0.0.1:1/')
                 assert(not ok and e.kind == 'sandbox', e)
                 assert(load('return x', 'c', 't', {x = 5})() == 5)
+                assert(load('return dofile')() == nil and load('return _G')() == _G and load('return _ENV')() == _G)
                 return load('return 1 + 1')()
             end";
         assert_eq!(value(&lua, text).await, 2.into());
@@ -74,7 +75,10 @@ fn a_memory_bomb_ends_its_own_process() {
                 let task = lua.spawn_with(Script::text("bomb", bomb), [], options);
                 let exit = task.expect("it starts").join().await;
                 let reason = exit.reason.to_string();
-                assert!(reason.contains("memory") || reason.contains("too large"), "{reason}");
+                assert!(
+                    reason.contains("memory") || reason.contains("too large"),
+                    "{reason}"
+                );
             }
             assert_eq!(value(&lua, "function main() return 1 end").await, 1.into());
         });
@@ -91,20 +95,38 @@ fn a_process_has_a_limit_of_tasks() {
             return e.kind .. ': ' .. e.message
         end";
         let options = SpawnOptions::new().limits(Limits::NONE.tasks(4));
-        let task = lua.spawn_with(Script::text("many.lua", text), [], options).expect("it starts");
+        let task = lua
+            .spawn_with(Script::text("many.lua", text), [], options)
+            .expect("it starts");
         let exit = task.join().await;
         let said = exit.value.as_text().unwrap_or_default().to_owned();
-        assert!(said.contains("limit: ") && said.contains("4 tasks"), "{said} {}", exit.reason);
+        assert!(
+            said.contains("limit: ") && said.contains("4 tasks"),
+            "{said} {}",
+            exit.reason
+        );
     });
 }
 
 /// Code that never comes back by itself.
 const SPINNERS: [(&str, &str); 5] = [
     ("loop", "function main() while true do end end"),
-    ("pcall", "function main() while true do pcall(function() while true do end end) end end"),
-    ("coroutine", "function main() coroutine.wrap(function() coroutine.wrap(function() while true do end end)() end)() end"),
-    ("comparison", "function main() table.sort({3, 2, 1}, function() while true do end end) end"),
-    ("metamethod", "function main() local t = setmetatable({}, {__index = function() while true do end end}) return t.x end"),
+    (
+        "pcall",
+        "function main() while true do pcall(function() while true do end end) end end",
+    ),
+    (
+        "coroutine",
+        "function main() coroutine.wrap(function() coroutine.wrap(function() while true do end end)() end)() end",
+    ),
+    (
+        "comparison",
+        "function main() table.sort({3, 2, 1}, function() while true do end end) end",
+    ),
+    (
+        "metamethod",
+        "function main() local t = setmetatable({}, {__index = function() while true do end end}) return t.x end",
+    ),
 ];
 
 #[test]
@@ -114,7 +136,8 @@ fn code_that_never_comes_back_is_killed() {
             let lua = interpreter(placement);
             for (name, text) in SPINNERS {
                 let task = lua.spawn_text(name, text, []).expect("it starts");
-                while task.cpu_time() == Duration::ZERO && lua.vm().snapshot().active_vm_tasks == 0 {
+                while task.cpu_time() == Duration::ZERO && lua.vm().snapshot().active_vm_tasks == 0
+                {
                     windlass_runtime::task::yield_now().await;
                 }
                 task.kill();
@@ -134,8 +157,11 @@ fn code_that_never_comes_back_uses_up_its_time() {
         real(|| async move {
             let lua = interpreter(placement);
             for (name, text) in SPINNERS {
-                let options = SpawnOptions::new().limits(Limits::NONE.cpu(Duration::from_millis(40)));
-                let task = lua.spawn_with(Script::text(name, text), [], options).expect("it starts");
+                let options =
+                    SpawnOptions::new().limits(Limits::NONE.cpu(Duration::from_millis(40)));
+                let task = lua
+                    .spawn_with(Script::text(name, text), [], options)
+                    .expect("it starts");
                 let exit = task.join().await;
                 let reason = exit.reason.to_string();
                 assert!(reason.contains("time"), "{name}: {reason}");
@@ -149,31 +175,55 @@ fn code_that_never_comes_back_uses_up_its_time() {
 fn v2_spinners_share_and_let_others_in_in_real_time() {
     for placement in BOTH {
         real(|| async move {
-            let vm = Vm::builder().placement(placement).workers(2).build().expect("a VM");
+            let vm = Vm::builder()
+                .placement(placement)
+                .workers(2)
+                .build()
+                .expect("a VM");
             let lua = Interpreter::builder(&vm).build().expect("an interpreter");
             let spinners: Vec<_> = (0..4)
-                .map(|_| lua.spawn_text("spin", SPINNERS[0].1, []).expect("it starts"))
+                .map(|_| {
+                    lua.spawn_text("spin", SPINNERS[0].1, [])
+                        .expect("it starts")
+                })
                 .collect();
-            let all_run = || spinners.iter().all(|task| task.cpu_time() > Duration::from_millis(20));
+            let all_run = || {
+                spinners
+                    .iter()
+                    .all(|task| task.cpu_time() > Duration::from_millis(20))
+            };
             while !all_run() {
                 windlass_runtime::task::yield_now().await;
             }
             let began = clock::now();
-            let late = lua.spawn_text("late", "function main() return now() end", []).expect("it starts");
+            let late = lua
+                .spawn_text("late", "function main() return now() end", [])
+                .expect("it starts");
             late.join().await;
             let took = Duration::from_nanos(clock::now() - began);
             assert!(took < Duration::from_millis(10 * (10 + 5) * 3), "{took:?}");
             let before: Vec<_> = spinners.iter().map(|task| task.cpu_time()).collect();
             windlass_runtime::time::sleep(Duration::from_millis(800)).await;
-            let used: Vec<_> = spinners.iter().zip(&before).map(|(task, before)| task.cpu_time() - *before).collect();
+            let used: Vec<_> = spinners
+                .iter()
+                .zip(&before)
+                .map(|(task, before)| task.cpu_time() - *before)
+                .collect();
             let (least, most) = (used.iter().min(), used.iter().max());
-            let (least, most) = (least.expect("four").as_secs_f64(), most.expect("four").as_secs_f64());
+            let (least, most) = (
+                least.expect("four").as_secs_f64(),
+                most.expect("four").as_secs_f64(),
+            );
             assert!(least > most * 0.4, "{used:?}");
             for task in &spinners {
                 task.kill();
             }
             // A long loop completes.
-            let sum = value(&lua, "function main() local n = 0 for i = 1, 3e7 do n = n + i end return n end").await;
+            let sum = value(
+                &lua,
+                "function main() local n = 0 for i = 1, 3e7 do n = n + i end return n end",
+            )
+            .await;
             assert_eq!(sum.as_float(), Some(450_000_015_000_000.0));
         });
     }
@@ -186,7 +236,11 @@ fn a_pattern_that_takes_forever_is_an_error() {
         let text = "function main() return (('a'):rep(40)):find(('a?'):rep(40) .. ('a'):rep(40) .. 'b') end";
         let reason = failure(&lua, text).await;
         assert!(reason.contains("pattern"), "{reason}");
-        let exit = run(&lua, "function main() return ('hello world'):gsub('o', '0') end").await;
+        let exit = run(
+            &lua,
+            "function main() return ('hello world'):gsub('o', '0') end",
+        )
+        .await;
         assert_eq!(exit.value, "hell0 w0rld".into());
     });
 }

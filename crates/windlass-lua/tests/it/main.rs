@@ -1,8 +1,11 @@
 //! What Lua processes promise, on both placements and in the simulator.
 
+mod component;
 mod coroutines;
+mod files;
 mod limits;
 mod processes;
+mod replay;
 mod support;
 mod tasks;
 mod values;

@@ -32,13 +32,19 @@ where
 }
 
 pub(crate) fn interpreter(placement: Placement) -> Interpreter {
-    let vm = Vm::builder().placement(placement).workers(2).build().expect("a VM");
+    let vm = Vm::builder()
+        .placement(placement)
+        .workers(2)
+        .build()
+        .expect("a VM");
     Interpreter::builder(&vm).build().expect("an interpreter")
 }
 
 /// Runs a text to its end.
 pub(crate) async fn run(lua: &Interpreter, text: &str) -> Exit {
-    let task = lua.spawn(Script::text("test.lua", text), []).expect("it starts");
+    let task = lua
+        .spawn(Script::text("test.lua", text), [])
+        .expect("it starts");
     task.join().await
 }
 

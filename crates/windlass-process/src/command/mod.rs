@@ -31,8 +31,7 @@ use windlass_runtime::CancellationToken;
 
 pub use self::built_in::{
     Blocking, Broadcast, Cancel, ChannelReceive, ChannelSend, Demonitor, Exec, Join, Leave, Link,
-    Run,
-    Monitor, Register, Select, Send, Sleep, SpawnProcess, StopTimer, Terminate, Ticker, Timer,
+    Monitor, Register, Run, Select, Send, Sleep, SpawnProcess, StopTimer, Terminate, Ticker, Timer,
     Unlink, Whereis,
 };
 use crate::error::SpawnError;

@@ -1,0 +1,438 @@
+//! `windlass.lua`: a component of a graph that is written in Lua.
+//!
+//! The script defines `execute(inputs)`, which is called for each invocation and says what to publish
+//! (`publish(port, value)`). It cannot wait; it can be ended by force (`execution.timeout_ms`). What it does depends on
+//! its messages only: time is the graph's, random numbers come from a seed, and `pairs` has an order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mlua::{Function, Lua, MultiValue, Table, Value};
+use serde_json::Value as Json;
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicBool, Ordering};
+use windlass_graph::Payload;
+use windlass_graph::component::{
+    Component, ConfigField, ConfigKind, Descriptor, Failure, Interrupt, Invocation, Output,
+    Registry, Setup,
+};
+use windlass_graph::model::Config;
+use windlass_vm::Bell;
+
+use crate::interpreter::Inner;
+use crate::json;
+use crate::machine::text_of_error;
+use crate::native::without_prelude;
+use crate::preempt::{self, Came, Guard, Slice};
+use crate::script::Script;
+use crate::state::{Notes, State, Traits};
+use crate::value;
+
+/// The bytes that a component may have, unless its configuration says otherwise.
+const MEMORY_MB: usize = 64;
+
+/// Adds the type `windlass.lua`.
+///
+/// ```
+/// use windlass_graph::component::Registry;
+/// use windlass_graph::{LoadOptions, Prepared, RunOptions, load};
+///
+/// let mut registry = Registry::built_in();
+/// windlass_lua::register(&mut registry);
+/// let graph = "
+/// schema_version: 2
+/// graph: {name: shout}
+/// lanes: {main: {type: event_loop}}
+/// components:
+///   - {id: in, type: topoexec.boundary.Input, execution: {lane: main}}
+///   - id: shout
+///     type: windlass.lua
+///     config:
+///       ports: {inputs: [text], outputs: [loud]}
+///       script: |
+///         function execute(inputs) publish('loud', inputs.text:upper()) end
+///     trigger_policy: {type: any_input, input: text}
+///     execution: {lane: main, timeout_ms: 100}
+///   - {id: out, type: topoexec.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+/// edges:
+///   - {id: a, from: in.out, to: shout.text, kind: immediate}
+///   - {id: b, from: shout.loud, to: out.in, kind: immediate}
+/// ";
+/// let prepared = Prepared::new(load(graph, &LoadOptions::default())?.graph, registry)?;
+/// let result = windlass_runtime::Runtime::new()?.block_on(prepared.run(RunOptions::steps(3)));
+/// assert!(result.is_ok(), "{:?}", result.errors);
+/// assert_eq!(result.metrics.of("runtime.channel.delivery_count", "b"), Some(3.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn register(registry: &mut Registry) {
+    registry.register::<LuaComponent>("windlass.lua");
+}
+
+#[derive(Default)]
+struct LuaComponent {
+    plan: Option<Plan>,
+    outputs: Vec<(String, Output<Payload>)>,
+    running: Option<Running>,
+    stop: Arc<Stop>,
+}
+
+/// What the configuration says.
+#[derive(Debug, Clone)]
+struct Plan {
+    script: Arc<Script>,
+    memory: usize,
+    seed: u64,
+}
+
+struct Running {
+    state: State,
+    execute: Function,
+    said: Arc<Said>,
+}
+
+/// What an invocation says to its component, and is told.
+#[derive(Default)]
+struct Said {
+    published: Mutex<Vec<(usize, Payload)>>,
+    /// The graph's time, in seconds.
+    now: Mutex<f64>,
+}
+
+/// Ends an invocation by force.
+#[derive(Default)]
+struct Stop {
+    asked: AtomicBool,
+    /// The thread that the script runs on.
+    bell: Mutex<Option<Arc<dyn Bell>>>,
+}
+
+impl Interrupt for Stop {
+    fn interrupt(&self) {
+        // Relaxed: the thread that runs the script is told by a signal, or looks when it begins, under the lock.
+        self.asked.store(true, Ordering::Relaxed);
+        if let Some(bell) = &*self.bell.lock() {
+            bell.ring();
+        }
+    }
+
+    fn forget(&self) {
+        self.asked.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Slice for Stop {
+    fn is_over(&self, _: u64) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    fn must_end(&self) -> bool {
+        true
+    }
+
+    fn throws(&self) -> bool {
+        true
+    }
+
+    fn granularity(&self) -> Option<u32> {
+        None
+    }
+}
+
+impl Plan {
+    fn read(id: &str, config: &Config) -> Result<Plan, Failure> {
+        let text = |key: &str| config.get(key).and_then(Json::as_str);
+        let script = match (text("script"), text("file")) {
+            (Some(script), None) => Script::text(format!("{id}.lua"), script),
+            (None, Some(file)) => {
+                Script::file(file).map_err(|problem| Failure::new(problem.to_string()))?
+            }
+            (Some(_), Some(_)) => {
+                return Err(Failure::new(
+                    "`script` and `file` are both there: give one of them",
+                ));
+            }
+            (None, None) => {
+                return Err(Failure::new(
+                    "there is no code: give `script`, or the name of a `file`",
+                ));
+            }
+        };
+        let memory = config.get("memory_mb").and_then(Json::as_u64);
+        let seed = config.get("seed").and_then(Json::as_u64);
+        Ok(Plan {
+            script: Arc::new(script),
+            memory: memory.map_or(MEMORY_MB, |megabytes| megabytes as usize) << 20,
+            // Another for each component, and the same in every run.
+            seed: seed.unwrap_or_else(|| {
+                id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+                    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+                })
+            }),
+        })
+    }
+
+    /// Loads the script into a state of its own.
+    fn start(
+        &self,
+        outputs: &[(String, Output<Payload>)],
+        stop: &Arc<Stop>,
+    ) -> Result<Running, Failure> {
+        let failed = |error: mlua::Error| Failure::new(without_prelude(&text_of_error(&error)));
+        let inner = Arc::new(Inner::bare());
+        let notes = Arc::new(Notes::default());
+        let traits = Traits {
+            memory: self.memory,
+            tasks: Some(0),
+            fixed: true,
+            seed: Some(self.seed),
+        };
+        let state = State::new(&inner, &self.script, &notes, &traits).map_err(failed)?;
+        let said = Arc::new(Said::default());
+        let names = outputs.iter().map(|(name, _)| name.clone()).collect();
+        add_functions(&state, names, &said).map_err(failed)?;
+        let chunk = state.load(&self.script).map_err(failed)?;
+        call(&state, &chunk, MultiValue::new(), stop)?;
+        let execute = state
+            .env
+            .get::<Option<Function>>("execute")
+            .map_err(failed)?;
+        let execute =
+            execute.ok_or_else(|| Failure::new("the script defines no function `execute`"))?;
+        Ok(Running {
+            state,
+            execute,
+            said,
+        })
+    }
+}
+
+/// What a component has beside the usual: `publish`, and the graph's time.
+fn add_functions(state: &State, names: Vec<String>, said: &Arc<Said>) -> mlua::Result<()> {
+    let lua = &state.lua;
+    let to = said.clone();
+    let publish = move |_: &Lua, (port, value): (String, Value)| {
+        let Some(place) = names.iter().position(|name| *name == port) else {
+            let problem = format!("there is no output {port:?}: {}", names.join(", "));
+            return Err(mlua::Error::runtime(problem));
+        };
+        let payload = to_graph(&value)?;
+        to.published.lock().push((place, payload));
+        Ok(())
+    };
+    state.env.set("publish", lua.create_function(publish)?)?;
+    let (now, time) = (said.clone(), said.clone());
+    state.env.set(
+        "now",
+        lua.create_function(move |_, ()| Ok(*now.now.lock()))?,
+    )?;
+    let os: Table = state.env.get("os")?;
+    os.set(
+        "time",
+        lua.create_function(move |_, ()| Ok(*time.now.lock() as i64))?,
+    )?;
+    os.set("clock", state.env.get::<Function>("now")?)
+}
+
+fn to_graph(value: &Value) -> mlua::Result<Payload> {
+    let payload =
+        value::to_payload(value).map_err(|problem| mlua::Error::runtime(problem.to_string()))?;
+    Ok(match payload {
+        windlass_process::Payload::Bytes(bytes) => Payload::Bytes(bytes),
+        payload => {
+            let json =
+                json::to_json(&payload).map_err(|(_, problem)| mlua::Error::runtime(problem))?;
+            Payload::from_json(json)
+        }
+    })
+}
+
+fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
+    match payload {
+        Payload::Bytes(bytes) => Ok(Value::String(lua.create_string(bytes)?)),
+        payload => match payload.to_json() {
+            Some(json) => json::to_value(lua, &json),
+            None => {
+                let name = payload.type_name();
+                Err(mlua::Error::runtime(format!(
+                    "a payload of type {name} is nothing that Lua knows"
+                )))
+            }
+        },
+    }
+}
+
+/// Calls a function of the script, from which only an end or a failure comes back.
+fn call(
+    state: &State,
+    function: &Function,
+    args: MultiValue,
+    stop: &Arc<Stop>,
+) -> Result<MultiValue, Failure> {
+    let failed = |error: mlua::Error| Failure::new(without_prelude(&text_of_error(&error)));
+    let thread = state.lua.create_thread(function.clone()).map_err(failed)?;
+    *stop.bell.lock() = Some(preempt::bell(libc::SIGURG));
+    let guard = Guard::of_slice(&**stop);
+    let driven = preempt::drive(&state.lua, &thread, args, &guard);
+    drop(guard);
+    *stop.bell.lock() = None;
+    let (came, values) = driven.map_err(failed)?;
+    match came {
+        Came::Ended => Ok(values),
+        Came::Suspended | Came::Preempted => Err(Failure::new(
+            "a component cannot wait: it is called when its messages are there",
+        )),
+        Came::Failed => Err(Failure::new(message_of(&values))),
+    }
+}
+
+fn message_of(values: &MultiValue) -> String {
+    let message = match values.front() {
+        Some(Value::String(text)) => text.to_string_lossy(),
+        Some(Value::Error(error)) => text_of_error(error),
+        Some(Value::Table(table)) => {
+            let message = table.raw_get::<Option<String>>("message").ok().flatten();
+            message.unwrap_or_else(|| "a table".to_owned())
+        }
+        Some(other) => format!("a {}", other.type_name()),
+        None => "nil".to_owned(),
+    };
+    match values.get(1) {
+        Some(Value::String(traceback)) => {
+            format!(
+                "{message}\n{}",
+                without_prelude(&traceback.to_string_lossy())
+            )
+        }
+        _ => message,
+    }
+}
+
+impl LuaComponent {
+    /// Calls a function that the script may or may not have.
+    fn optional(&mut self, name: &str, arg: Option<&Json>) -> Result<Option<Value>, Failure> {
+        let Some(running) = &self.running else {
+            return Ok(None);
+        };
+        let failed = |error: mlua::Error| Failure::new(text_of_error(&error));
+        let function = running
+            .state
+            .env
+            .get::<Option<Function>>(name)
+            .map_err(failed)?;
+        let Some(function) = function else {
+            return Ok(None);
+        };
+        let mut args = MultiValue::new();
+        if let Some(arg) = arg {
+            args.push_back(json::to_value(&running.state.lua, arg).map_err(failed)?);
+        }
+        let mut values = call(&running.state, &function, args, &self.stop)?;
+        Ok(values.pop_front())
+    }
+}
+
+impl Component for LuaComponent {
+    fn describe() -> Descriptor {
+        let field = ConfigField::new;
+        Descriptor::new()
+            .declared_ports()
+            .preemptible()
+            .field(field("script", ConfigKind::String))
+            .field(field("file", ConfigKind::String))
+            .field(field("memory_mb", ConfigKind::Integer).within(1.0, 65_536.0))
+            .field(field("seed", ConfigKind::Integer).within(0.0, 9_007_199_254_740_992.0))
+            .about("Calls `execute(inputs)` of a Lua script, and publishes what it says.")
+    }
+
+    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
+        self.plan = Some(Plan::read(setup.id(), setup.config())?);
+        let names: Vec<&str> = setup.outputs().collect();
+        for name in names {
+            let output = setup.output(name)?;
+            self.outputs.push((name.to_owned(), output));
+        }
+        Ok(())
+    }
+
+    fn activate(&mut self) -> Result<(), Failure> {
+        if let Err(problem) = preempt::install(libc::SIGURG) {
+            return Err(Failure::new(problem.to_string()));
+        }
+        if let Some(plan) = &self.plan {
+            self.running = Some(plan.start(&self.outputs, &self.stop)?);
+        }
+        self.optional("activate", None).map(drop)
+    }
+
+    fn restore(&mut self, snapshot: &Json) -> Result<(), Failure> {
+        self.optional("restore", Some(snapshot)).map(drop)
+    }
+
+    fn reset(&mut self) -> Result<(), Failure> {
+        self.optional("reset", None).map(drop)
+    }
+
+    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+        let Some(running) = &self.running else {
+            return Ok(());
+        };
+        let failed = |error: mlua::Error| Failure::new(text_of_error(&error));
+        *running.said.now.lock() = invocation.now() as f64 / 1e9;
+        running.said.published.lock().clear();
+        let inputs = inputs_of(&running.state.lua, invocation).map_err(failed)?;
+        let args = MultiValue::from_iter([Value::Table(inputs)]);
+        call(&running.state, &running.execute, args, &self.stop)?;
+        let published = std::mem::take(&mut *running.said.published.lock());
+        for (place, payload) in published {
+            // One that is not accepted is counted by its channel.
+            let _ = invocation.publish(self.outputs[place].1, payload);
+        }
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Json>, Failure> {
+        let Some(value) = self.optional("snapshot", None)? else {
+            return Ok(None);
+        };
+        let payload =
+            value::to_payload(&value).map_err(|problem| Failure::new(problem.to_string()))?;
+        let json = json::to_json(&payload).map_err(|(_, problem)| Failure::new(problem))?;
+        Ok(Some(json))
+    }
+
+    fn deactivate(&mut self) -> Result<(), Failure> {
+        let ended = self.optional("deactivate", None).map(drop);
+        self.running = None;
+        ended
+    }
+
+    fn interrupt(&mut self) -> Option<Arc<dyn Interrupt>> {
+        Some(self.stop.clone())
+    }
+}
+
+/// The messages of an invocation: the newest by port, and all in their order.
+fn inputs_of(lua: &Lua, invocation: &Invocation<'_>) -> mlua::Result<Table> {
+    let inputs = lua.create_table()?;
+    for message in invocation.inputs() {
+        let port = invocation.port_of(message);
+        let value = to_lua(lua, message.payload())?;
+        let entry = lua.create_table_with_capacity(0, 3)?;
+        entry.raw_set("port", port)?;
+        entry.raw_set("value", value.clone())?;
+        if let Some(time) = message.event_time() {
+            entry.raw_set("time", time)?;
+        }
+        inputs.raw_push(entry)?;
+        inputs.raw_set(port, value)?;
+    }
+    Ok(inputs)
+}
+
+impl fmt::Debug for LuaComponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LuaComponent")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
