@@ -1,7 +1,7 @@
 //! What can be said on the command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -10,7 +10,7 @@ use windlass::graph::observe::Level;
 use windlass::graph::run::Record;
 use windlass::graph::{Limits, RunOptions};
 
-/// Graphs on the Windlass runtime: checked, planned, drawn, run and measured
+/// Lua scripts and graphs on the Windlass runtime: run, recorded and replayed; graphs also checked, planned and drawn
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version)]
 pub(crate) struct Cli {
@@ -23,6 +23,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a script (.lua) or a graph (.yaml)
+    Run(RunFile),
     /// Work with a graph file
     Graph {
         #[command(subcommand)]
@@ -88,6 +90,71 @@ pub(crate) enum SchemaCommand {
 pub(crate) enum NewCommand {
     /// Make a folder with a graph that runs at once
     Graph(NewGraph),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunFile {
+    /// The script, or the graph file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// What `main` of the script is given, as texts
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) args: Vec<String>,
+    /// How many guests run at once [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// Who decides which guest runs when [default: pool, or reactor for a recording]
+    #[arg(long, value_enum)]
+    pub(crate) placement: Option<Place>,
+    /// Record every decision and everything from outside: in this file; for a graph, in this folder
+    #[arg(long, value_name = "PATH")]
+    pub(crate) record: Option<PathBuf>,
+    /// Run this recording again, and say whether it does the same
+    #[arg(long, value_name = "PATH")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Let processes go on with changed files
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Let scripts read and write in this folder; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) allow_fs: Vec<PathBuf>,
+    /// Let scripts send requests to this host: a name, name:port, .domain or *; may be given several times
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_net: Vec<String>,
+    /// Let scripts read the environment
+    #[arg(long)]
+    pub(crate) allow_env: bool,
+    /// The memory that each process may have, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    pub(crate) memory: usize,
+    /// How long a task may run while others are ready, in ms
+    #[arg(long, value_name = "MS", default_value_t = 10)]
+    pub(crate) slice_ms: u64,
+    /// How long everything has to stop after Ctrl-C, in ms
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    pub(crate) stop_ms: u64,
+    /// For graphs: how many epochs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) steps: u64,
+    /// For graphs: begin no epoch after this time
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub(crate) duration_ms: u64,
+    /// For graphs: end after the first epoch in which nothing ran
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+}
+
+/// Who decides which guest runs when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Place {
+    /// Each worker for itself: faster
+    Pool,
+    /// One control loop: can be recorded and replayed
+    Reactor,
 }
 
 #[derive(Debug, Args)]
@@ -377,7 +444,7 @@ pub(crate) struct Types {
 }
 
 /// How large a file may be; what is not given stays as it is.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct LimitArgs {
     /// Bytes of a file [default: 1048576]
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -481,6 +548,51 @@ impl LimitArgs {
             // A script may always be as long as any other string.
             script_bytes: usual.script_bytes.max(strings),
             aliases: self.max_aliases.unwrap_or(usual.aliases),
+        }
+    }
+}
+
+impl Run {
+    /// As `windlass run` says it.
+    pub(crate) fn of(args: &RunFile) -> Run {
+        Run {
+            source: Source {
+                file: args.file.clone(),
+                limits: LimitArgs::default(),
+            },
+            bounds: RunBounds {
+                steps: args.steps,
+                duration_ms: args.duration_ms,
+                until_idle: args.until_idle,
+                step_lane: Vec::new(),
+                no_overlap: false,
+                record: args.record.clone(),
+            },
+            types: Types {
+                stub_unknown: false,
+            },
+            output: Output {
+                format: Format::Text,
+            },
+        }
+    }
+}
+
+impl Replay {
+    /// As `windlass run` says it.
+    pub(crate) fn of(folder: &Path, graph: &Path) -> Replay {
+        Replay {
+            folder: folder.to_owned(),
+            graph: Some(graph.to_owned()),
+            diff: true,
+            partial: false,
+            types: Types {
+                stub_unknown: false,
+            },
+            limits: LimitArgs::default(),
+            output: Output {
+                format: Format::Text,
+            },
         }
     }
 }

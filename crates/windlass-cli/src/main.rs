@@ -7,6 +7,7 @@ mod doctor;
 mod graph;
 mod new;
 mod outcome;
+mod run;
 mod schema;
 mod terminal;
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, terminal: &Terminal) -> Outcome {
     match &cli.command {
+        Command::Run(args) => run::run(args, terminal),
         Command::Graph { command } => graph::run(command, terminal),
         Command::Schema { command } => schema::run(command, terminal),
         Command::New { command } => new::run(command, terminal),

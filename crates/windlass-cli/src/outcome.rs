@@ -27,6 +27,8 @@ pub(crate) enum Verdict {
     AssertionFailed,
     /// `graph observe`: events could not be collected.
     CollectorFailed,
+    /// `run`: what the script said.
+    Code(u8),
 }
 
 /// Why a command could not do its work.
@@ -66,6 +68,25 @@ pub(crate) enum Error {
     New(NewError),
     /// Nothing was measured.
     NoSamples,
+    /// `run`: nothing says what kind of file it is.
+    UnknownKind(String),
+    /// `run`: an option that is for the other kind of file.
+    NotForThis {
+        /// The option.
+        option: &'static str,
+        /// What it is for.
+        needs: &'static str,
+    },
+    /// There is no VM.
+    Vm(windlass::vm::BuildError),
+    /// There is no interpreter.
+    Lua(windlass::lua::BuildError),
+    /// A script was not started.
+    Script(windlass::lua::ScriptError),
+    /// A recording of a script failed, or its replay differs.
+    Guests(windlass::vm::RecordingError),
+    /// A folder cannot be watched.
+    Watch(io::Error),
 }
 
 impl Verdict {
@@ -85,6 +106,7 @@ pub(crate) fn exit_code(outcome: Outcome, terminal: &Terminal) -> ExitCode {
         Ok(Verdict::Invalid) => ExitCode::from(2),
         Ok(Verdict::AssertionFailed) => ExitCode::from(3),
         Ok(Verdict::CollectorFailed) => ExitCode::from(4),
+        Ok(Verdict::Code(code)) => ExitCode::from(code),
         // Whoever read our output has enough of it.
         Err(Error::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
@@ -138,6 +160,18 @@ impl fmt::Display for Error {
                 "{folder} has no graph.yaml: it was not recorded from a file\nhelp: give one with --graph"
             ),
             Error::New(error) => error.fmt(f),
+            Error::UnknownKind(file) => write!(
+                f,
+                "{file} is neither a script (.lua) nor a graph (.yaml, .yml)\nhelp: give it the ending of what it is"
+            ),
+            Error::NotForThis { option, needs } => {
+                write!(f, "{option} is for {needs}\nhelp: leave it out")
+            }
+            Error::Vm(error) => error.fmt(f),
+            Error::Lua(error) => error.fmt(f),
+            Error::Script(error) => error.fmt(f),
+            Error::Guests(error) => error.fmt(f),
+            Error::Watch(error) => write!(f, "cannot watch the script's folder: {error}"),
             Error::NoSamples => write!(f, "no epoch was measured: the run was stopped too early"),
         }
     }
@@ -162,7 +196,16 @@ impl std::error::Error for Error {
             Error::Run(error) => Some(error),
             Error::Recording(error) => Some(error),
             Error::New(error) => Some(error),
-            Error::StdinTwice | Error::NoGraph(_) | Error::NoSamples => None,
+            Error::Vm(error) => Some(error),
+            Error::Lua(error) => Some(error),
+            Error::Script(error) => Some(error),
+            Error::Guests(error) => Some(error),
+            Error::Watch(error) => Some(error),
+            Error::StdinTwice
+            | Error::NoGraph(_)
+            | Error::NoSamples
+            | Error::UnknownKind(_)
+            | Error::NotForThis { .. } => None,
         }
     }
 }

@@ -727,6 +727,12 @@ pub(crate) fn without_prelude(text: &str) -> String {
         let line = line.trim_start();
         line.starts_with("windlass:") || line.starts_with("[C]: in function 'xpcall'")
     };
-    let lines: Vec<&str> = text.lines().filter(|line| !ours(line)).collect();
+    let mut lines: Vec<&str> = text.lines().filter(|line| !ours(line)).collect();
+    if lines
+        .last()
+        .is_some_and(|line| line.trim() == "(...tail calls...)")
+    {
+        lines.pop();
+    }
     lines.join("\n")
 }

@@ -107,7 +107,8 @@ local function finish(task, ok, ...)
     task.values = pack(...)
   else
     task.err = (...)
-    if #task.waiters == 0 then failed[task] = true end
+    -- The host hears of the main one.
+    if #task.waiters == 0 and not task.main then failed[task] = true end
   end
   for _, group in ipairs(task.waiters) do
     if not group.gone then served(group, 1) end
@@ -738,11 +739,13 @@ function host.main(chunk, entry, ...)
   process.args = pack(...)
   process.args.n = nil
   local args = pack(...)
-  return make(function()
+  local task = make(function()
     chunk(unpack(args, 1, args.n))
     local main = rawget(env, entry) or rawget(env, "main")
     if main then return main(unpack(args, 1, args.n)) end
-  end).id
+  end)
+  task.main = true
+  return task.id
 end
 
 function host.upgrade()

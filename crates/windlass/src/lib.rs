@@ -42,6 +42,10 @@ pub use windlass_components as components;
 #[cfg(feature = "vm")]
 pub use windlass_vm as vm;
 
+/// Lua: preempted, supervised, sandboxed processes, and components of graphs (feature `lua`).
+#[cfg(feature = "lua")]
+pub use windlass_lua as lua;
+
 /// HTTP servers and clients (feature `http`).
 #[cfg(feature = "http")]
 pub use windlass_http as http;

@@ -2,9 +2,10 @@
 
 use windlass::graph::component::Registry;
 
-/// The built-in types, and those of `windlass::components`.
+/// The built-in types, those of `windlass::components`, and `windlass.lua`.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::built_in();
     windlass::components::register(&mut registry);
+    windlass::lua::register(&mut registry);
     registry
 }

@@ -9,6 +9,7 @@ mod observe;
 mod privileges;
 mod published;
 mod reports;
+mod run;
 mod runs;
 mod schema;
 mod support;
