@@ -48,6 +48,8 @@ pub enum Workload {
     LaneJitter,
     GuestSpawnAwait,
     GuestPingPong,
+    LuaLoop,
+    LuaMessage,
     TcpEcho,
     HttpHello,
     FetchAdd,
@@ -84,7 +86,7 @@ pub struct Facts {
 const LIMITS: &str = "limits";
 
 impl Workload {
-    pub const ALL: [Workload; 49] = [
+    pub const ALL: [Workload; 53] = [
         Workload::SpawnExternal,
         Workload::SpawnInternal,
         Workload::SpawnDetached,
@@ -128,6 +130,8 @@ impl Workload {
         Workload::LaneJitter,
         Workload::GuestSpawnAwait,
         Workload::GuestPingPong,
+        Workload::LuaLoop,
+        Workload::LuaMessage,
         Workload::TcpEcho,
         Workload::HttpHello,
         Workload::FetchAdd,
@@ -429,6 +433,18 @@ impl Workload {
                 "ns/round trip",
                 count(10_000),
                 "two guests over two channels without room, on the reactor",
+            ),
+            LuaLoop => facts(
+                "lua_loop",
+                "ns/iteration",
+                count(50_000_000),
+                "a tight loop in Lua, preempted on demand; the peer is mlua without a hook",
+            ),
+            LuaMessage => facts(
+                "lua_message",
+                "ns/round trip",
+                count(50_000),
+                "a message to another Lua process and one back, on the pool",
             ),
             TcpEcho => facts(
                 "tcp_echo",

@@ -24,6 +24,7 @@ mod forte;
 mod kameo;
 mod machine;
 mod may;
+mod mlua;
 mod ractor;
 mod rayon;
 mod smol;
@@ -36,6 +37,8 @@ mod windlass_graph;
 mod windlass_guest;
 #[cfg(feature = "windlass")]
 mod windlass_lane;
+#[cfg(feature = "windlass")]
+mod windlass_lua;
 #[cfg(feature = "windlass")]
 mod windlass_process;
 mod xtra;
@@ -273,6 +276,7 @@ pub const ALL: &[Peer] = &[
     #[cfg(feature = "forte")]
     forte::PEER,
     may::PEER,
+    mlua::PEER,
     rayon::PEER,
     chili::PEER,
     channels::flume::PEER,

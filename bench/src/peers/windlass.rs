@@ -14,7 +14,7 @@ use super::channels::wait_then_send;
 use super::{
     ACTORS, ANNOUNCE, ASYNC, AsyncPeer, Broadcasts, CLOSURES, GRAPHS, Job, Locks, MPSC, Mpsc,
     NetPeer, OURS, Oneshots, Peer, SERVICES, STACKFUL, TimePeer, Watches, hello, run_actors,
-    run_stackful, run_whole, sockets, windlass_graph, windlass_guest, windlass_lane,
+    run_stackful, run_whole, sockets, windlass_graph, windlass_guest, windlass_lane, windlass_lua,
     windlass_process,
 };
 use crate::sample::Sample;
@@ -41,6 +41,8 @@ pub const PEER: Peer = Peer {
             Workload::LaneJitter,
             Workload::GuestSpawnAwait,
             Workload::GuestPingPong,
+            Workload::LuaLoop,
+            Workload::LuaMessage,
         ],
     ],
     run,
@@ -93,6 +95,14 @@ fn run(job: Job) -> Sample {
         Workload::GuestPingPong => {
             Windlass::start(job.workers);
             windlass_guest::ping_pong(job.size, job.workers)
+        }
+        Workload::LuaLoop => {
+            Windlass::start(job.workers);
+            windlass_lua::run_loop(job.size)
+        }
+        Workload::LuaMessage => {
+            Windlass::start(job.workers);
+            windlass_lua::messages(job.size)
         }
         workload if GRAPHS.contains(&workload) => {
             Windlass::start(job.workers);

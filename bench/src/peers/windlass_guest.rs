@@ -119,8 +119,9 @@ pub fn ping_pong(rounds: u64, workers: usize) -> Sample {
         let vm = vm(placement, workers);
         Sample::per_operation(rounds, || {
             let (there, back) = (vm.channel(0), vm.channel(0));
-            let player = |sends, to: &Channel, from: &Channel| Player {
-                rounds,
+            // The second waits for one more, and is ended there.
+            let player = |sends: bool, to: &Channel, from: &Channel| Player {
+                rounds: rounds + u64::from(!sends),
                 sends,
                 to: to.clone(),
                 from: from.clone(),
@@ -128,7 +129,6 @@ pub fn ping_pong(rounds: u64, workers: usize) -> Sample {
             let (first, second) = (player(true, &there, &back), player(false, &back, &there));
             time(|| {
                 let tasks = [spawn(&vm, first), spawn(&vm, second)];
-                // The second ends with a send that nobody takes.
                 let [first, second] = tasks;
                 Windlass::block_on(async move { first.join().await });
                 second.kill();

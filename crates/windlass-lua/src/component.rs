@@ -19,14 +19,13 @@ use windlass_graph::component::{
 use windlass_graph::model::Config;
 use windlass_vm::Bell;
 
-use crate::interpreter::Inner;
-use crate::json;
+use crate::interpreter::{Inner, Output as Printing, Printed};
 use crate::machine::text_of_error;
 use crate::native::without_prelude;
 use crate::preempt::{self, Came, Guard, Slice};
 use crate::script::Script;
 use crate::state::{Notes, State, Traits};
-use crate::value;
+use crate::{date, json, value};
 
 /// The bytes that a component may have, unless its configuration says otherwise.
 const MEMORY_MB: usize = 64;
@@ -68,12 +67,28 @@ pub fn register(registry: &mut Registry) {
     registry.register::<LuaComponent>("windlass.lua");
 }
 
+/// The same, and told of everything that the scripts print and log.
+pub fn register_with_output(
+    registry: &mut Registry,
+    told: impl Fn(Printed<'_>) + Send + Sync + 'static,
+) {
+    let told: Printing = Arc::new(told);
+    let make = move || -> Box<dyn Component> {
+        Box::new(LuaComponent {
+            printing: Some(told.clone()),
+            ..LuaComponent::default()
+        })
+    };
+    registry.register_with("windlass.lua", LuaComponent::describe(), make);
+}
+
 #[derive(Default)]
 struct LuaComponent {
     plan: Option<Plan>,
     outputs: Vec<(String, Output<Payload>)>,
     running: Option<Running>,
     stop: Arc<Stop>,
+    printing: Option<Printing>,
 }
 
 /// What the configuration says.
@@ -176,9 +191,10 @@ impl Plan {
         &self,
         outputs: &[(String, Output<Payload>)],
         stop: &Arc<Stop>,
+        printing: Option<Printing>,
     ) -> Result<Running, Failure> {
         let failed = |error: mlua::Error| Failure::new(without_prelude(&text_of_error(&error)));
-        let inner = Arc::new(Inner::bare());
+        let inner = Arc::new(Inner::bare(printing));
         let notes = Arc::new(Notes::default());
         let traits = Traits {
             memory: self.memory,
@@ -220,16 +236,24 @@ fn add_functions(state: &State, names: Vec<String>, said: &Arc<Said>) -> mlua::R
         Ok(())
     };
     state.env.set("publish", lua.create_function(publish)?)?;
-    let (now, time) = (said.clone(), said.clone());
+    let now = said.clone();
     state.env.set(
         "now",
         lua.create_function(move |_, ()| Ok(*now.now.lock()))?,
     )?;
     let os: Table = state.env.get("os")?;
-    os.set(
-        "time",
-        lua.create_function(move |_, ()| Ok(*time.now.lock() as i64))?,
-    )?;
+    let (time, day) = (said.clone(), said.clone());
+    let time = move |lua: &Lua, table: Value| {
+        let seconds = date::time(Some(&table), || *time.now.lock() as i64);
+        let seconds = seconds.map_err(|(_, problem)| mlua::Error::runtime(problem))?;
+        value::to_lua(lua, &seconds)
+    };
+    os.set("time", lua.create_function(time)?)?;
+    let day = move |lua: &Lua, (format, time): (Value, Value)| {
+        date::date(lua, Some(&format), Some(&time), || *day.now.lock() as i64)
+            .map_err(|(_, problem)| mlua::Error::runtime(problem))
+    };
+    os.set("date", lua.create_function(day)?)?;
     os.set("clock", state.env.get::<Function>("now")?)
 }
 
@@ -359,7 +383,7 @@ impl Component for LuaComponent {
             return Err(Failure::new(problem.to_string()));
         }
         if let Some(plan) = &self.plan {
-            self.running = Some(plan.start(&self.outputs, &self.stop)?);
+            self.running = Some(plan.start(&self.outputs, &self.stop, self.printing.clone())?);
         }
         self.optional("activate", None).map(drop)
     }

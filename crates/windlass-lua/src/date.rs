@@ -5,6 +5,7 @@ use windlass_core::sync::clock;
 use windlass_process::Payload;
 use windlass_vm::Budget;
 
+use crate::op::Refusal;
 use crate::preempt::with_budget;
 
 const DAY: i64 = 86_400;
@@ -99,6 +100,20 @@ impl Moment {
         }
     }
 
+    fn to_table(&self, lua: &Lua) -> mlua::Result<Table> {
+        let table = lua.create_table()?;
+        table.set("year", self.year)?;
+        table.set("month", self.month)?;
+        table.set("day", self.day)?;
+        table.set("hour", self.hour)?;
+        table.set("min", self.minute)?;
+        table.set("sec", self.second)?;
+        table.set("wday", self.weekday + 1)?;
+        table.set("yday", self.day_of_year)?;
+        table.set("isdst", false)?;
+        Ok(table)
+    }
+
     fn part(&self, letter: char) -> Option<String> {
         let day = DAYS[self.weekday as usize];
         let month = MONTHS[self.month as usize - 1];
@@ -145,18 +160,23 @@ impl Moment {
     }
 }
 
-/// `os.time(table)`.
-pub(crate) fn time_of(table: &Table) -> mlua::Result<i64> {
-    let field = |name: &str, otherwise: Option<i64>| -> mlua::Result<i64> {
-        let value: Option<i64> = table.get(name)?;
-        let value = value
-            .or(otherwise)
-            .ok_or_else(|| mlua::Error::runtime(format!("field '{name}' missing in date table")))?;
-        match value.abs() < 1 << 40 {
-            true => Ok(value),
-            false => Err(mlua::Error::runtime(format!(
-                "field '{name}' is out-of-bound"
-            ))),
+/// `os.time(table)`; without one, the moment that `now` says.
+pub(crate) fn time(table: Option<&Value>, now: impl FnOnce() -> i64) -> Result<Payload, Refusal> {
+    let table = match table {
+        None | Some(Value::Nil) => return Ok(Payload::Int(now())),
+        Some(Value::Table(table)) => table,
+        Some(other) => {
+            let problem = format!("os.time takes a table, not a {}", other.type_name());
+            return Err(("argument", problem));
+        }
+    };
+    let field = |name: &str, otherwise: Option<i64>| {
+        let value = table.get::<Option<i64>>(name);
+        let value = value.map_err(|_| ("argument", format!("field '{name}' is not an integer")))?;
+        match value.or(otherwise) {
+            Some(value) if value.abs() < 1 << 40 => Ok(value),
+            Some(_) => Err(("argument", format!("field '{name}' is out-of-bound"))),
+            None => Err(("argument", format!("field '{name}' missing in date table"))),
         }
     };
     let day = number_of_day(
@@ -165,33 +185,39 @@ pub(crate) fn time_of(table: &Table) -> mlua::Result<i64> {
         field("day", None)?,
     );
     let (hour, minute) = (field("hour", Some(12))?, field("min", Some(0))?);
-    Ok(day * DAY + hour * 3600 + minute * 60 + field("sec", Some(0))?)
+    let seconds = day * DAY + hour * 3600 + minute * 60 + field("sec", Some(0))?;
+    Ok(Payload::Int(seconds))
 }
 
 /// `os.date(format, time)`.
 pub(crate) fn date(
     lua: &Lua,
-    (format, time): (Option<String>, Option<f64>),
-) -> mlua::Result<Value> {
-    let seconds = time.map_or_else(wall, |time| time as i64);
+    format: Option<&Value>,
+    time: Option<&Value>,
+    now: impl FnOnce() -> i64,
+) -> Result<Value, Refusal> {
+    let bad = |problem: &str| ("argument", problem.to_owned());
+    let seconds = match time {
+        None | Some(Value::Nil) => now(),
+        Some(time) => match (time.as_integer(), time.as_number()) {
+            (Some(seconds), _) => seconds,
+            (_, Some(seconds)) => seconds as i64,
+            _ => return Err(bad("a time must be a number")),
+        },
+    };
     if seconds.abs() > 1 << 50 {
-        return Err(mlua::Error::runtime("the date cannot be represented"));
+        return Err(bad("the date cannot be represented"));
     }
+    let format = match format {
+        None | Some(Value::Nil) => "%c".to_owned(),
+        Some(Value::String(format)) => format.to_string_lossy(),
+        Some(_) => return Err(bad("a format must be a text")),
+    };
     let moment = Moment::of(seconds);
-    let format = format.unwrap_or_else(|| "%c".to_owned());
     let format = format.strip_prefix('!').unwrap_or(&format);
+    let failed = |problem: mlua::Error| ("argument", problem.to_string());
     if format.starts_with("*t") {
-        let table = lua.create_table()?;
-        table.set("year", moment.year)?;
-        table.set("month", moment.month)?;
-        table.set("day", moment.day)?;
-        table.set("hour", moment.hour)?;
-        table.set("min", moment.minute)?;
-        table.set("sec", moment.second)?;
-        table.set("wday", moment.weekday + 1)?;
-        table.set("yday", moment.day_of_year)?;
-        table.set("isdst", false)?;
-        return Ok(Value::Table(table));
+        return moment.to_table(lua).map(Value::Table).map_err(failed);
     }
     let mut text = String::new();
     let mut letters = format.chars();
@@ -205,11 +231,11 @@ pub(crate) fn date(
             .and_then(|letter| moment.part(letter))
             .ok_or_else(|| {
                 let shown = which.map(String::from).unwrap_or_default();
-                mlua::Error::runtime(format!("invalid conversion specifier '%{shown}'"))
+                bad(&format!("invalid conversion specifier '%{shown}'"))
             })?;
         text.push_str(&part);
     }
-    text.into_lua(lua)
+    text.into_lua(lua).map_err(failed)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Builder {
     blocking: HashMap<String, Blocking>,
 }
 
-type Output = Arc<dyn Fn(Printed<'_>) + Send + Sync>;
+pub(crate) type Output = Arc<dyn Fn(Printed<'_>) + Send + Sync>;
 type Setup = Arc<dyn Fn(&Lua) -> mlua::Result<()> + Send + Sync>;
 type Blocking = Arc<dyn Fn(Payloads) -> Result<Payload, Exception> + Send + Sync>;
 
@@ -160,14 +160,14 @@ pub(crate) struct Inner {
 
 impl Inner {
     /// For code that is no guest's: nothing is allowed.
-    pub(crate) fn bare() -> Inner {
+    pub(crate) fn bare(output: Option<Output>) -> Inner {
         Inner {
             vm: None,
             sandbox: Arc::default(),
             signal: libc::SIGURG,
             memory: MEMORY,
             watched: false,
-            output: None,
+            output,
             setups: Vec::new(),
             blocking: HashMap::new(),
             scripts: Mutex::default(),

@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value as Json};
 use windlass_process::Payload;
 
 use crate::op::Refusal;
-use crate::value::to_payload;
+use crate::value::{is_mixed, to_payload};
 
 /// A value as JSON.
 pub(crate) fn encode(value: Option<&Value>) -> Result<Payload, Refusal> {
@@ -27,6 +27,10 @@ pub(crate) fn to_json(payload: &Payload) -> Result<Json, Refusal> {
         Payload::List(values) => {
             let values: Result<Vec<_>, _> = values.iter().map(to_json).collect();
             Json::Array(values?)
+        }
+        Payload::Map(entries) if is_mixed(entries) => {
+            let problem = "JSON has no table whose keys are neither 1 to n nor texts";
+            return Err(("json", problem.to_owned()));
         }
         Payload::Map(entries) => {
             let mut map = Map::new();

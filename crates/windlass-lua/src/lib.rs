@@ -43,7 +43,7 @@ mod state;
 mod supervise;
 mod value;
 
-pub use component::register;
+pub use component::{register, register_with_output};
 pub use error::{BuildError, ScriptError};
 pub use guest::LuaGuest;
 pub use interpreter::{Builder, Interpreter, Level, Printed};

@@ -16,7 +16,7 @@ use windlass_process::{
 };
 use windlass_vm::{Answer, Budget, Ending, Exception, Reason, Resume, Step};
 
-use crate::interpreter::{CHANGED, Inner};
+use crate::interpreter::{CHANGED, Inner, Level, Printed};
 use crate::native::without_prelude;
 use crate::op::{self, Args, Op};
 use crate::preempt::{self, Came, Guard};
@@ -44,6 +44,8 @@ pub(crate) struct Machine {
     /// What came for nobody who waits: ends of others, messages of waits that were over.
     kept: VecDeque<Message>,
     hears_exits: bool,
+    /// The bytes that its code may have.
+    memory: usize,
     state: State,
 }
 
@@ -156,6 +158,7 @@ impl Machine {
             main,
             kept: VecDeque::new(),
             hears_exits: false,
+            memory: traits.memory,
             state,
         };
         machine.begin_changed(budget);
@@ -208,6 +211,7 @@ impl Machine {
         let thread = self.tasks.get(&id)?.thread.clone();
         let guard = Guard::of_budget(budget);
         guard.set_task(id);
+        guard.set_memory(self.memory);
         let lua = &self.state.lua;
         let driven = match given(lua, back) {
             Ok(args) => preempt::drive(lua, &thread, args, &guard),
@@ -513,6 +517,13 @@ impl Machine {
             (Kind::Upgrade(state), Ok(answer)) => {
                 match self.upgraded(budget, &state, &answer.into_value()) {
                     Ok(goes) => return Some(goes),
+                    // Nobody has asked who could be told.
+                    Err(problem) if wait.task == 0 => {
+                        let text = &format!("the new code is not used: {problem}");
+                        let (pid, level) = (Some(budget.pid()), Some(Level::Error));
+                        self.inner.print(Printed { pid, level, text });
+                        return None;
+                    }
                     Err(problem) => Back::Error("upgrade", problem),
                 }
             }
@@ -661,6 +672,10 @@ fn error_of(exception: &Exception) -> Back {
         Exception::TimedOut => "timeout",
         Exception::TaskFailed { .. } => "exit",
         Exception::Panicked(_) => "panic",
+        Exception::Failed(value) if value.get(op::SANDBOX).is_some() => {
+            let problem = value.get(op::SANDBOX).and_then(Payload::as_text);
+            return Back::Error("sandbox", problem.unwrap_or_default().to_owned());
+        }
         Exception::Command(YieldError::Failed(value)) => {
             let text = value.as_text().map(str::to_owned);
             return Back::Error("failed", text.unwrap_or_else(|| format!("{value:?}")));

@@ -93,6 +93,14 @@ fn answered(lua: &Lua, answer: Answer) -> mlua::Result<MultiValue> {
     }
 }
 
+/// The same, with a value of Lua.
+pub(crate) fn tried(lua: &Lua, answer: Result<Value, Refusal>) -> mlua::Result<MultiValue> {
+    match answer {
+        Ok(value) => (true, value).into_lua_multi(lua),
+        Err((kind, message)) => (false, kind, message).into_lua_multi(lua),
+    }
+}
+
 /// Makes a function of something that can fail.
 fn function<F>(lua: &Lua, call: F) -> mlua::Result<Function>
 where
@@ -646,14 +654,17 @@ fn add_world(
             Ok(used.as_float().unwrap_or_default())
         })?,
     )?;
+    native.set("random", lua.create_function(|_, ()| Ok(random()))?)?;
     native.set(
         "time",
-        lua.create_function(|_, table: Option<Table>| match table {
-            Some(table) => date::time_of(&table),
-            None => Ok(date::wall()),
+        function(lua, |_, args| date::time(args.front(), date::wall))?,
+    )?;
+    native.set(
+        "date",
+        lua.create_function(|lua, args: MultiValue| {
+            tried(lua, date::date(lua, args.front(), args.get(1), date::wall))
         })?,
     )?;
-    native.set("date", lua.create_function(date::date)?)?;
     let allowed = inner.sandbox.allows_env();
     native.set(
         "getenv",
@@ -696,10 +707,7 @@ fn add_world(
         "json_decode",
         lua.create_function(|lua, text: Value| {
             let decoded = text_of(Some(&text), "JSON").and_then(|text| json::decode(lua, &text));
-            match decoded {
-                Ok(value) => (true, value).into_lua_multi(lua),
-                Err((kind, message)) => (false, kind, message).into_lua_multi(lua),
-            }
+            tried(lua, decoded)
         })?,
     )?;
     native.set(
@@ -724,8 +732,7 @@ fn add_world(
 /// A traceback as a user wants it: without the lines that are ours.
 pub(crate) fn without_prelude(text: &str) -> String {
     let ours = |line: &&str| {
-        let line = line.trim_start();
-        line.starts_with("windlass:") || line.starts_with("[C]: in function 'xpcall'")
+        line.starts_with("\twindlass:") || line.starts_with("\t[C]: in function 'xpcall'")
     };
     let mut lines: Vec<&str> = text.lines().filter(|line| !ours(line)).collect();
     if lines

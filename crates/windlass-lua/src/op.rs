@@ -17,6 +17,9 @@ use crate::native::ProcessHandle;
 use crate::script::Script;
 use crate::value::{LuaPid, to_payload};
 
+/// The one entry of a failure that is the sandbox's.
+pub(crate) const SANDBOX: &str = "sandbox";
+
 /// The most that a file or an answer may have that a script reads.
 const LARGEST: usize = 64 << 20;
 
@@ -248,7 +251,10 @@ fn file(inner: &Arc<Inner>, script: &Script, op: Op, mut args: Args) -> Result<R
     );
     Ok(Reason::blocking(move || {
         let failed = |problem: String| Exception::Failed(problem.into());
-        let real = sandbox.check_path(&root, &path).map_err(failed)?;
+        let real = sandbox.check_path(&root, &path);
+        let real = real.map_err(|problem| {
+            Exception::Failed(Payload::map([(SANDBOX, Payload::from(problem))]))
+        })?;
         let done = work_on(op, real, &content);
         done.map_err(|error| failed(format!("{path}: {error}")))
     }))

@@ -6,6 +6,7 @@ local error, type, setmetatable, getmetatable, rawget, pairs_, next, select, tos
   error, type, setmetatable, getmetatable, rawget, pairs, next, select, tostring, tonumber, pcall, xpcall, assert, ipairs
 local pack, unpack, floor, concat, sort, take_out =
   table.pack, table.unpack, math.floor, table.concat, table.sort, table.remove
+local math_type = math.type
 local suspend, current, location, traceback = co.suspend, co.current, co.location, co.traceback
 local wake = native.wake
 
@@ -38,6 +39,16 @@ local function number(level, what, value)
 end
 
 ---- queues ----
+
+-- How values are shown; in a recording without their addresses.
+local show = tostring
+
+local function whole(level, what, value)
+  if math_type(value) ~= "integer" or value < 1 then
+    fail(level + 1, "argument", what .. " must be a whole number from 1 on, not " .. show(value))
+  end
+  return value
+end
 
 local function queue() return {first = 1, last = 0} end
 
@@ -77,7 +88,12 @@ Task.__index = Task
 local function report(task)
   if failed[task] then
     failed[task] = nil
-    native.uncaught(task.id, tostring(task.err.value) .. "\n" .. task.err.traceback)
+    local value = task.err.value
+    if type(value) == "table" and not getmetatable(value) then
+      local ok, text = native.json_encode(value)
+      value = ok and text or value
+    end
+    native.uncaught(task.id, tostring(value) .. "\n" .. task.err.traceback)
   end
 end
 
@@ -361,17 +377,24 @@ pass_mutex = function(m)
   end
 end
 
-function Mutex:lock(timeout)
+local function lock(level, m, timeout)
   local id = current()
-  if self.owner == nil then
-    own(self, id)
+  if m.owner == nil then
+    own(m, id)
     return true
   end
-  if self.owner == id then fail(2, "relock", "the mutex is locked by this very task: unlock it first") end
+  if m.owner == id then
+    fail(level + 1, "relock", "the mutex is locked by this very task: unlock it first")
+  end
   local group = stand(id)
-  push(self.waiters, group)
-  if not park(2, group, {self.waiters}, timeout) then return false, "timeout" end
+  push(m.waiters, group)
+  if not park(level + 1, group, {m.waiters}, timeout) then return false, "timeout" end
   return true
+end
+
+function Mutex:lock(timeout)
+  local ok, why = lock(2, self, timeout)
+  return ok, why
 end
 
 function Mutex:unlock()
@@ -388,7 +411,7 @@ local function unlock_and(m, ok, ...)
 end
 
 function Mutex:with(fn, ...)
-  self:lock()
+  lock(2, self)
   return unlock_and(self, pcall(fn, ...))
 end
 
@@ -398,8 +421,8 @@ Semaphore.__index = Semaphore
 local semaphore = {}
 
 function semaphore.new(permits)
-  number(2, "the number of permits", permits)
-  return setmetatable({free = floor(permits), most = floor(permits), waiters = queue()}, Semaphore)
+  whole(2, "the number of permits", permits)
+  return setmetatable({free = permits, most = permits, waiters = queue()}, Semaphore)
 end
 
 local function take_permits(s, id, wanted)
@@ -432,7 +455,7 @@ give_permits = function(s, permits)
 end
 
 function Semaphore:acquire(wanted, timeout)
-  wanted = wanted or 1
+  wanted = whole(2, "the number of permits", wanted or 1)
   if wanted > self.most then
     fail(2, "too_many", wanted .. " permits were wanted of a semaphore that has " .. self.most)
   end
@@ -452,7 +475,7 @@ function Semaphore:acquire(wanted, timeout)
 end
 
 function Semaphore:release(permits)
-  permits = permits or 1
+  permits = whole(2, "the number of permits", permits or 1)
   local task = tasks[current()]
   local held, at = 0, nil
   for place, entry in ipairs(task and task.permits or {}) do
@@ -549,7 +572,7 @@ local json = {encode = direct("json_encode"), decode = direct("json_decode"), nu
 
 local function joined(...)
   local parts = pack(...)
-  for place = 1, parts.n do parts[place] = tostring(parts[place]) end
+  for place = 1, parts.n do parts[place] = show(parts[place]) end
   return concat(parts, "\t", 1, parts.n)
 end
 
@@ -635,7 +658,7 @@ env = {
   utf8 = copy(utf8, "char", "charpattern", "codes", "codepoint", "len", "offset"),
   math = math,
   os = {
-    time = native.time, clock = native.clock, date = native.date, difftime = function(a, b) return a - b end,
+    time = direct("time"), clock = native.clock, date = direct("date"), difftime = function(a, b) return a - b end,
     getenv = direct("getenv"),
   },
   debug = {traceback = function(message, level)
@@ -648,12 +671,18 @@ env = {
     return make(fn, ...)
   end,
   await = await, sleep = function(seconds) wait(2, ops.sleep, number(2, "a time", seconds)) end,
-  yield = function() suspend(ops.yield) end,
+  yield = function() wait(2, ops.yield) end,
   send = send, receive = receive, now = native.now, process = process, supervisor = supervisor, timer = timer,
   channel = channel, mutex = mutex, semaphore = semaphore, fs = fs, http = http, json = json, log = log,
   buffer = direct("buffer"), blocking = waiting(ops.blocking),
 }
 env._G = env
+local randomseed = math.randomseed
+function math.randomseed(...)
+  -- Without a seed it is chance, which a replay has to know.
+  if select("#", ...) == 0 then return randomseed(native.random(), native.random()) end
+  return randomseed(...)
+end
 for name, text_function in pairs_(native.patterns) do
   env.string[name] = function(...) return checked(1, text_function(...)) end
 end
@@ -722,6 +751,7 @@ if config.fixed then
     end
     return kind .. ": " .. names[value]
   end
+  show = env.tostring
 end
 
 ---- what the host calls ----
@@ -750,7 +780,10 @@ end
 
 function host.upgrade()
   if not on_upgrade then return false end
-  make(function() wait(1, ops.upgrade, on_upgrade()) end)
+  make(function()
+    local ok, e = pcall(function() wait(1, ops.upgrade, on_upgrade()) end)
+    if not ok then native.log("error", "the new code is not used: " .. show(e)) end
+  end)
   return true
 end
 

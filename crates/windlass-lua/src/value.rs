@@ -190,6 +190,11 @@ fn convert_table(table: &Table, way: &mut Way) -> Result<Payload, Unsendable> {
     Ok(Payload::map([(ENTRIES, Payload::List(flat.into()))]))
 }
 
+/// Whether this is a table whose keys are neither 1 to n nor texts.
+pub(crate) fn is_mixed(entries: &BTreeMap<Arc<str>, Payload>) -> bool {
+    entries.len() == 1 && entries.contains_key(ENTRIES)
+}
+
 /// As a value of Lua.
 pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
     Ok(match payload {

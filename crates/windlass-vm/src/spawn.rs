@@ -83,7 +83,7 @@ impl Vm {
     /// Starts a guest in a process that somebody else describes: a supervisor that starts its children, say.
     ///
     /// ```
-    /// use windlass_process::supervisor::{ChildSpec, Supervisor};
+    /// use windlass_process::supervisor::{ChildSpec, Strategy, Supervisor};
     /// use windlass_vm::{Budget, Guest, Reason, Resume, Step, Vm};
     ///
     /// struct Waits;
@@ -100,8 +100,9 @@ impl Vm {
     /// # let runtime = windlass_runtime::Runtime::new()?;
     /// # runtime.block_on(async {
     /// let vm = Vm::builder().build()?;
+    /// let host = vm.host().clone();
     /// let child = ChildSpec::new("waits", move |spawn| Ok(vm.spawn_in(spawn, Waits)?.pid()));
-    /// let supervisor = Supervisor::one_for_one().child(child).start()?;
+    /// let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start(&host)?;
     /// supervisor.cancel("the example is over");
     /// supervisor.join().await;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

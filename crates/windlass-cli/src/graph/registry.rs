@@ -6,6 +6,6 @@ use windlass::graph::component::Registry;
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::built_in();
     windlass::components::register(&mut registry);
-    windlass::lua::register(&mut registry);
+    windlass::lua::register_with_output(&mut registry, |printed| crate::run::print(printed, false));
     registry
 }

@@ -4,6 +4,8 @@ mod graph;
 mod script;
 mod watch;
 
+pub(crate) use script::print;
+
 use crate::args::RunFile;
 use crate::outcome::{Error, Outcome};
 use crate::terminal::Terminal;

@@ -114,7 +114,7 @@ fn interpreter(args: &RunFile, terminal: &Terminal, vm: &Vm) -> Result<Interpret
 }
 
 /// What is printed is a result; what is logged is for people.
-fn print(printed: Printed<'_>, colored: bool) {
+pub(crate) fn print(printed: Printed<'_>, colored: bool) {
     let text = printed.text;
     // If nobody reads any more, the script is not told.
     let Some(level) = printed.level else {

@@ -266,11 +266,15 @@ unsafe extern "C-unwind" fn suspend(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
         if ffi::lua_isyieldable(state) == 0 || !here::is_open() {
-            return ffi::luaL_error(
+            // As the host says that something went wrong: the prelude knows where.
+            ffi::lua_pushboolean(state, 0);
+            ffi::lua_pushstring(state, c"cannot_wait".as_ptr());
+            ffi::lua_pushstring(
                 state,
                 c"cannot wait here: a function of the host, or a comparison of table.sort, is in between"
                     .as_ptr(),
             );
+            return 3;
         }
         here::set_why(Why::Suspended);
         ffi::lua_yield(state, ffi::lua_gettop(state))

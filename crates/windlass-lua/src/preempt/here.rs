@@ -41,6 +41,7 @@ thread_local! {
 pub(crate) struct Guard<'a> {
     granularity: Option<u32>,
     task: Cell<u64>,
+    memory: Cell<Option<usize>>,
     before: (Option<*const dyn Slice>, *const Budget<'static>),
     lent: PhantomData<&'a ()>,
 }
@@ -72,6 +73,7 @@ impl<'a> Guard<'a> {
         Guard {
             granularity,
             task: Cell::new(0),
+            memory: Cell::new(None),
             before,
             lent: PhantomData,
         }
@@ -79,6 +81,15 @@ impl<'a> Guard<'a> {
 
     pub(crate) fn granularity(&self) -> Option<u32> {
         self.granularity
+    }
+
+    /// The bytes that Lua code may have.
+    pub(crate) fn set_memory(&self, bytes: usize) {
+        self.memory.set(Some(bytes));
+    }
+
+    pub(crate) fn memory(&self) -> Option<usize> {
+        self.memory.get()
     }
 
     /// The task that is driven next.

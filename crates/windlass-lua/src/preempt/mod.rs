@@ -107,16 +107,30 @@ pub(crate) fn drive(
     let base = task.state();
     let mut came = Came::Failed;
     let at = &mut came;
+    let memory = guard.memory();
     // SAFETY: rule 1, the task is borrowed for as long as this takes; rule 4, nothing in the closure has a
     // destructor, and an error that passes through it leaves it to `exec_raw`.
     let values = unsafe {
         lua.exec_raw::<MultiValue>(args, |state| {
+            limit(lua, memory);
             *at = resume_base(state, base, guard);
+            limit(lua, memory.map(|memory| memory.saturating_add(HEADROOM)));
         })
     };
     // An error of the interpreter itself may have passed by.
     here::leave();
+    limit(lua, memory.map(|memory| memory.saturating_add(HEADROOM)));
     Ok((came, values?))
+}
+
+/// What the host may use beyond a state's limit, so that a script that has used up its memory can be told so.
+const HEADROOM: usize = 256 << 10;
+
+fn limit(lua: &Lua, memory: Option<usize>) {
+    if let Some(memory) = memory {
+        // It fails only for states with an allocator of their own.
+        let _ = lua.set_memory_limit(memory);
+    }
 }
 
 /// Resumes a base; what it gave is left on `state`.

@@ -139,7 +139,7 @@ fn every_run_is_the_same() {
 function execute(inputs)
   local keys = {}
   for k in pairs({x = 1, y = 2, z = 3, [1] = 4}) do keys[#keys + 1] = tostring(k) end
-  publish('b', {math.random(), table.concat(keys), tostring({}), now()})
+  publish('b', {math.random(), table.concat(keys), tostring({}), now(), os.date(), os.time(), os.time({year = 2000, month = 1, day = 1})})
 end";
     let text = graph(script, "", LANES[0]).replace("topoexec.boundary.Output", "test.sink");
     let run = || {

@@ -107,9 +107,9 @@ everywhere! {
         let text = "
             function main()
                 local ok, e = pcall(table.sort, {3, 1, 2}, function(a, b) sleep(0.001) return a < b end)
-                assert(not ok and e:find('cannot wait here'), e)
+                assert(not ok and tostring(e):find('cannot wait here'), e)
                 local ok, e = pcall(table.sort, {3, 1, 2}, coroutine.wrap(function(a, b) sleep(0.001) return a < b end))
-                assert(not ok and e:find('cannot wait here'), e)
+                assert(not ok and tostring(e):find('cannot wait here'), e)
                 return true
             end";
         assert_eq!(value(&lua, text).await, true.into());

@@ -2,6 +2,7 @@
 
 mod component;
 mod coroutines;
+mod examples;
 mod files;
 mod limits;
 mod processes;

@@ -129,6 +129,36 @@ everywhere! {
         assert_eq!(value(&lua, text).await, 2.into());
     }
 
+    async fn arguments_that_make_no_sense_are_refused_where_they_are(lua: Interpreter) {
+        let text = "
+            local calls = {
+                function() semaphore.new(0) end,
+                function() semaphore.new(2):acquire(-3) end,
+                function() semaphore.new(2):acquire('a') end,
+                function() semaphore.new(2):release(0) end,
+                function() semaphore.new(2):release(1) end,
+                function() local m = mutex.new() m:lock() m:with(print) end,
+                function() channel.new(-1) end,
+                function() channel.new():send(nil) end,
+                function() os.date('%Q') end,
+                function() os.time({year = 2000}) end,
+                function() sleep(0/0) end,
+                function() spawn(1) end,
+                function() await(1) end,
+                function() json.encode({1, nil, 3}) end,
+                function() table.sort({2, 1}, function() sleep(1) end) end,
+            }
+            function main()
+                for i, call in ipairs(calls) do
+                    local ok, e = pcall(call)
+                    local text = tostring(e)
+                    assert(not ok and type(e) == 'table' and text:find('^test.lua:'), i .. ': ' .. text)
+                end
+                return #calls
+            end";
+        assert_eq!(value(&lua, text).await, 15.into());
+    }
+
     async fn a_cancelled_task_hears_of_it_where_it_waits(lua: Interpreter) {
         let text = "
             function main()
