@@ -41,7 +41,9 @@ pub(crate) struct Machine {
     waits: HashMap<u64, Wait>,
     last_tag: u64,
     main: u64,
-    /// What came for nobody who waits: ends of others, messages of waits that were over.
+    /// Messages that were taken from the mailbox for somebody who did not get them: they come before what is there.
+    returned: VecDeque<Message>,
+    /// Ends of others that nobody has waited for: they come after what is in the mailbox.
     kept: VecDeque<Message>,
     hears_exits: bool,
     /// The bytes that its code may have.
@@ -56,6 +58,9 @@ pub(crate) enum Goes {
     /// With another machine, and its script.
     Over(Arc<Script>, Box<Machine>),
 }
+
+/// Other code, and its script.
+type New = (Arc<Script>, Box<Machine>);
 
 struct LuaTask {
     thread: Thread,
@@ -156,6 +161,7 @@ impl Machine {
             waits: HashMap::new(),
             last_tag,
             main,
+            returned: VecDeque::new(),
             kept: VecDeque::new(),
             hears_exits: false,
             memory: traits.memory,
@@ -173,15 +179,26 @@ impl Machine {
             Resume::Go | Resume::Ended(_) => Vec::new(),
         };
         let mut stop = None;
-        for (tag, ending) in arrived {
+        let mut arrived = arrived.into_iter();
+        while let Some((tag, ending)) = arrived.next() {
             if let Err(Exception::Cancelled(reason)) = ending {
                 // However many waits have ended with it: the process is told once.
                 self.forget_wait(tag);
                 stop = Some(reason);
                 continue;
             }
-            if let Some(goes) = self.arrive(budget, tag, ending) {
-                return goes;
+            if let Some((script, mut machine)) = self.arrive(budget, tag, ending) {
+                // Nothing of this is its own, but neither messages nor a cancel are lost.
+                for (tag, ending) in arrived {
+                    match ending {
+                        Err(Exception::Cancelled(reason)) => stop = Some(reason),
+                        ending => drop(machine.arrive(budget, tag, ending)),
+                    }
+                }
+                if let Some(reason) = stop {
+                    machine.cancel_all(budget, &reason);
+                }
+                return Goes::Over(script, machine);
             }
         }
         if let Some(reason) = stop {
@@ -360,6 +377,11 @@ impl Machine {
             }
         };
         let timeout = args.time("a timeout")?;
+        if let Some(message) = take(&mut self.returned, &pattern) {
+            let answer = Back::Answer(Answer::Message(message));
+            self.ready.push_back((id, answer));
+            return Ok(());
+        }
         let is_kept = self
             .kept
             .iter()
@@ -484,12 +506,12 @@ impl Machine {
 
     // ---- what arrives ----
 
-    /// A wait of the guest has ended. Gives how the machine goes on, if that is in another way.
-    fn arrive(&mut self, budget: &Budget<'_>, tag: u64, ending: Ending) -> Option<Goes> {
+    /// A wait of the guest has ended. Gives what the process goes on with, if that is other code.
+    fn arrive(&mut self, budget: &Budget<'_>, tag: u64, ending: Ending) -> Option<New> {
         let Some(wait) = self.waits.remove(&tag) else {
             // It was over already: a message is kept for the next who wants it.
             match ending {
-                Ok(Answer::Message(message)) => self.keep(budget, message),
+                Ok(Answer::Message(message)) => self.give_back(budget, message),
                 Ok(Answer::Exited(exited)) => self.keep(budget, exit_message(&exited)),
                 _ => {}
             }
@@ -516,7 +538,7 @@ impl Machine {
             }
             (Kind::Upgrade(state), Ok(answer)) => {
                 match self.upgraded(budget, &state, &answer.into_value()) {
-                    Ok(goes) => return Some(goes),
+                    Ok(new) => return Some(new),
                     // Nobody has asked who could be told.
                     Err(problem) if wait.task == 0 => {
                         let text = &format!("the new code is not used: {problem}");
@@ -527,7 +549,8 @@ impl Machine {
                     Err(problem) => Back::Error("upgrade", problem),
                 }
             }
-            (Kind::Look(pattern), Err(Exception::TimedOut)) => match self.take_kept(&pattern) {
+            (Kind::Look(pattern), Err(Exception::TimedOut)) => match take(&mut self.kept, &pattern)
+            {
                 Some(message) => Back::Answer(Answer::Message(message)),
                 None => Back::Error("timeout", "timed out".to_owned()),
             },
@@ -539,8 +562,20 @@ impl Machine {
         None
     }
 
-    /// Keeps a message that nobody has waited for with a wait of the guest, or gives it to who waits longest.
+    /// The end of another process, for who waits longest, or for later.
     fn keep(&mut self, budget: &Budget<'_>, message: Message) {
+        self.hand_out(budget, message, |machine, message| {
+            machine.kept.push_back(message);
+        });
+    }
+
+    /// Gives a message to who has waited longest for one like it, or keeps it.
+    fn hand_out(
+        &mut self,
+        budget: &Budget<'_>,
+        message: Message,
+        keep: impl FnOnce(&mut Machine, Message),
+    ) {
         let topic = message.topic.clone();
         let fits = |wait: &Wait| match &wait.kind {
             Kind::Receive(pattern) => pattern.matches(topic.as_str()),
@@ -548,23 +583,22 @@ impl Machine {
         };
         let waits = self.waits.iter().filter(|(_, wait)| fits(wait));
         let oldest = waits.map(|(tag, wait)| (*tag, wait.task)).min();
-        match oldest {
-            Some((tag, id)) => {
-                self.withdraw(budget, Some(tag));
-                if let Some(task) = self.tasks.get_mut(&id) {
-                    task.tag = None;
-                }
-                self.ready
-                    .push_back((id, Back::Answer(Answer::Message(message))));
-            }
-            None => self.kept.push_back(message),
+        let Some((tag, id)) = oldest else {
+            return keep(self, message);
+        };
+        self.withdraw(budget, Some(tag));
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.tag = None;
         }
+        let answer = Back::Answer(Answer::Message(message));
+        self.ready.push_back((id, answer));
     }
 
-    fn take_kept(&mut self, pattern: &Pattern) -> Option<Message> {
-        let mut kept = self.kept.iter();
-        let place = kept.position(|message| pattern.matches(message.topic.as_str()))?;
-        self.kept.remove(place)
+    /// A message that was taken for somebody who does not want it any more.
+    fn give_back(&mut self, budget: &Budget<'_>, message: Message) {
+        self.hand_out(budget, message, |machine, message| {
+            machine.returned.push_back(message);
+        });
     }
 
     // ---- other code ----
@@ -610,7 +644,7 @@ impl Machine {
         budget: &Budget<'_>,
         state: &Payload,
         text: &Payload,
-    ) -> Result<Goes, String> {
+    ) -> Result<New, String> {
         let script = Arc::new(self.script.changed(text.as_text().unwrap_or_default()));
         let args = vec![state.clone()];
         let made = Machine::new(
@@ -626,13 +660,27 @@ impl Machine {
         for tag in tags {
             self.withdraw(budget, Some(tag));
         }
+        // What a task would have got in its next turn is unread, too.
+        for (_, back) in self.ready.drain(..) {
+            if let Back::Answer(Answer::Message(message)) = back {
+                machine.returned.push_back(message);
+            }
+        }
+        machine.returned.append(&mut self.returned);
         machine.kept.append(&mut self.kept);
         if self.hears_exits && !machine.hears_exits {
             machine.hears_exits = true;
             machine.begin_exits(budget);
         }
-        Ok(Goes::Over(script, Box::new(machine)))
+        Ok((script, Box::new(machine)))
     }
+}
+
+/// Takes the first message that fits.
+fn take(messages: &mut VecDeque<Message>, pattern: &Pattern) -> Option<Message> {
+    let mut all = messages.iter();
+    let place = all.position(|message| pattern.matches(message.topic.as_str()))?;
+    messages.remove(place)
 }
 
 /// What a task is resumed with.

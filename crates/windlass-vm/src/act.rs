@@ -111,7 +111,7 @@ impl Shared {
             }
             Reason::IoWait(work) => self.submit(waiter, work),
             Reason::Custom(custom) => {
-                seat.customs.lock().push((generation, custom));
+                seat.mail.lock().customs.push((generation, custom));
                 self.want_mail(seat);
             }
             Reason::Begun => {}

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use windlass_core::sync::{Mutex, clock};
+use windlass_core::sync::{Mutex, Near, clock};
 use windlass_runtime::dispatch::{Dispatcher, OwnThread};
 use windlass_runtime::sync::Notify;
 use windlass_runtime::time::{Instant, precise};
@@ -176,15 +176,15 @@ impl Shared {
             unreachable!("the reactor gives slots itself");
         };
         let slot = pool.slot();
-        let began = clock::now();
-        slot.begin(began);
+        let began = Near::look();
+        slot.begin(began.at());
         if pool.dozing.load(Ordering::SeqCst) {
             pool.bell.notify_one();
         }
         let ran = run(&slot);
         slot.end();
         seat.cpu
-            .fetch_add(clock::now().saturating_sub(began), Ordering::Relaxed);
+            .fetch_add(began.now() - began.at(), Ordering::Relaxed);
         ran
     }
 }

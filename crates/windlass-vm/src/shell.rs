@@ -68,6 +68,9 @@ impl Shell {
 
     /// Gives what has come to the waits for it, the oldest first; asks for what the guest asks for.
     fn serve(&mut self, events: &mut Events<'_>, out: &mut Output) {
+        if self.seat.mail.lock().is_quiet() {
+            return;
+        }
         let mut place = 0;
         loop {
             let mut mail = self.seat.mail.lock();
@@ -110,7 +113,8 @@ impl Shell {
             drop(mail);
             self.input(generation, Ok(Answer::Exited(exited)));
         }
-        for (Generation(tag), custom) in std::mem::take(&mut *self.seat.customs.lock()) {
+        let customs = std::mem::take(&mut self.seat.mail.lock().customs);
+        for (Generation(tag), custom) in customs {
             (custom.0)(tag, out);
         }
     }

@@ -19,6 +19,7 @@ pub(crate) struct Slot {
     /// Since when a guest runs here, in nanoseconds; 0 if none does.
     since: AtomicU64,
     bell: Mutex<Option<Arc<dyn Bell>>>,
+    has_bell: AtomicBool,
     /// The guest has others inside of it that want to go on.
     shares: AtomicBool,
 }
@@ -34,9 +35,10 @@ impl Slot {
 
     pub(crate) fn end(&self) {
         self.since.store(0, Ordering::Release);
-        let mut bell = self.bell.lock();
-        if bell.is_some() {
-            *bell = None;
+        // Relaxed: it is the thread of the guest that sets it, and takes it away.
+        if self.has_bell.load(Ordering::Relaxed) {
+            self.has_bell.store(false, Ordering::Relaxed);
+            *self.bell.lock() = None;
         }
     }
 
@@ -80,6 +82,7 @@ impl Slot {
     }
 
     pub(crate) fn set_bell(&self, bell: Arc<dyn Bell>) {
+        self.has_bell.store(true, Ordering::Relaxed);
         *self.bell.lock() = Some(bell);
         // Asked before the bell was there.
         if self.is_asked() {

@@ -66,8 +66,6 @@ pub(crate) struct Seat {
     park: Park<Ending, Undo>,
     held: Mutex<Held>,
     pub(crate) mail: Mutex<Mail>,
-    /// Commands that its process has to ask for.
-    pub(crate) customs: Mutex<Vec<(Generation, Custom)>>,
     /// It was told to stop while nothing waited: the next wait ends so.
     cancelled: Mutex<Option<Arc<str>>>,
     pub(crate) stop_asked: AtomicBool,
@@ -96,6 +94,15 @@ pub(crate) struct Mail {
     /// Messages that were taken for a wait that had ended meanwhile: they come before the mailbox.
     pub(crate) returned: VecDeque<Message>,
     pub(crate) notices: VecDeque<Exited>,
+    /// Commands that its process has to ask for.
+    pub(crate) customs: Vec<(Generation, Custom)>,
+}
+
+impl Mail {
+    /// Nobody waits for what the process could give or ask for.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.receives.is_empty() && self.exits.is_empty() && self.customs.is_empty()
+    }
 }
 
 /// A wait for a message.
@@ -165,7 +172,6 @@ impl Seat {
             park: Park::new(),
             held: Mutex::default(),
             mail: Mutex::default(),
-            customs: Mutex::default(),
             cancelled: Mutex::default(),
             stop_asked: AtomicBool::new(false),
             cpu: AtomicU64::new(0),

@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::{Mutex, Padded};
 use windlass_core::task::contain;
 use windlass_process::{ExitReason, Host};
 use windlass_runtime::Handle;
@@ -153,11 +153,8 @@ impl Builder {
             host,
             place,
             on_uncaught: self.on_uncaught,
-            counts: Counts::default(),
+            counts: Padded::default(),
             ids: AtomicU64::new(0),
-            active: AtomicUsize::new(0),
-            running: AtomicUsize::new(0),
-            paused: AtomicUsize::new(0),
             held_back: Mutex::default(),
             quiet: Notify::new(),
             runtime,
@@ -211,15 +208,10 @@ pub(crate) struct Shared {
     pub(crate) counting: bool,
     pub(crate) slice_count: u64,
     pub(crate) limits: Limits,
-    pub(crate) counts: Counts,
+    /// On lines of their own: every step writes here, and reads the rest.
+    pub(crate) counts: Padded<Counts>,
     on_uncaught: Option<OnUncaught>,
     ids: AtomicU64,
-    /// Guests that run or are ready to.
-    active: AtomicUsize,
-    /// Guests inside a step.
-    running: AtomicUsize,
-    /// How many want nothing to run.
-    paused: AtomicUsize,
     /// Guests that came to run meanwhile; on the pool.
     held_back: Mutex<Vec<Arc<Seat>>>,
     /// `active` or `running` has come to 0.
@@ -264,11 +256,11 @@ impl Shared {
     // ---- who runs ----
 
     pub(crate) fn woke_up(&self) {
-        self.active.fetch_add(1, Ordering::SeqCst);
+        self.counts.active.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(crate) fn went_idle(&self) {
-        if self.active.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if self.counts.active.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.quiet.notify_waiters();
         }
     }
@@ -276,13 +268,13 @@ impl Shared {
     /// Before a step: false if nothing is to run now. SeqCst: one word says who runs, the other that nobody shall,
     /// and one of the two sides sees the other.
     pub(crate) fn enter(&self, seat: &Arc<Seat>) -> bool {
-        self.running.fetch_add(1, Ordering::SeqCst);
-        if self.paused.load(Ordering::SeqCst) == 0 {
+        self.counts.running.fetch_add(1, Ordering::SeqCst);
+        if self.counts.paused.load(Ordering::SeqCst) == 0 {
             return true;
         }
         self.leave();
         self.held_back.lock().push(seat.clone());
-        if self.paused.load(Ordering::SeqCst) == 0 {
+        if self.counts.paused.load(Ordering::SeqCst) == 0 {
             self.let_go();
         }
         false
@@ -290,20 +282,20 @@ impl Shared {
 
     /// As `enter`, on the reactor, which keeps who came meanwhile itself. To be left in any case.
     pub(crate) fn enter_job(&self) -> bool {
-        self.running.fetch_add(1, Ordering::SeqCst);
-        self.paused.load(Ordering::SeqCst) == 0
+        self.counts.running.fetch_add(1, Ordering::SeqCst);
+        self.counts.paused.load(Ordering::SeqCst) == 0
     }
 
     pub(crate) fn leave(&self) {
-        if self.running.fetch_sub(1, Ordering::SeqCst) == 1
-            && self.paused.load(Ordering::SeqCst) > 0
+        if self.counts.running.fetch_sub(1, Ordering::SeqCst) == 1
+            && self.counts.paused.load(Ordering::SeqCst) > 0
         {
             self.quiet.notify_waiters();
         }
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::SeqCst) > 0
+        self.counts.paused.load(Ordering::SeqCst) > 0
     }
 
     fn let_go(&self) {
@@ -340,6 +332,12 @@ impl Shared {
 /// What is counted.
 #[derive(Default)]
 pub(crate) struct Counts {
+    /// Guests that run or are ready to.
+    active: AtomicUsize,
+    /// Guests inside a step.
+    running: AtomicUsize,
+    /// How many want nothing to run.
+    paused: AtomicUsize,
     parked: [AtomicU64; ReasonKind::ALL.len()],
     steps: AtomicU64,
     asked: AtomicU64,
@@ -421,14 +419,14 @@ impl Vm {
     /// Guests that wait, also for blocking work, do not have to be waited for.
     pub async fn pause_all(&self) -> Paused {
         let shared = self.shared();
-        shared.paused.fetch_add(1, Ordering::SeqCst);
+        shared.counts.paused.fetch_add(1, Ordering::SeqCst);
         let paused = Paused(shared.clone());
         match &shared.place {
             Place::Pool(pool) => pool.ask_all(shared),
             Place::Reactor(reactor) => reactor.poke(),
         }
         shared
-            .until(|shared| shared.running.load(Ordering::SeqCst) == 0)
+            .until(|shared| shared.counts.running.load(Ordering::SeqCst) == 0)
             .await;
         paused
     }
@@ -437,7 +435,7 @@ impl Vm {
     pub async fn quiescent(&self) {
         let shared = self.shared();
         shared
-            .until(|shared| shared.active.load(Ordering::SeqCst) == 0)
+            .until(|shared| shared.counts.active.load(Ordering::SeqCst) == 0)
             .await;
     }
 
@@ -478,8 +476,8 @@ impl Vm {
             .collect();
         VmSnapshot {
             placement: self.placement(),
-            active_vm_tasks: shared.running.load(Ordering::Relaxed),
-            ready_or_running: shared.active.load(Ordering::Relaxed),
+            active_vm_tasks: shared.counts.running.load(Ordering::Relaxed),
+            ready_or_running: shared.counts.active.load(Ordering::Relaxed),
             parked,
             steps: counts.steps.load(Ordering::Relaxed),
             preemptions_requested: counts.asked.load(Ordering::Relaxed),
@@ -504,7 +502,7 @@ pub struct Paused(Arc<Shared>);
 
 impl Drop for Paused {
     fn drop(&mut self) {
-        if self.0.paused.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if self.0.counts.paused.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.let_go();
         }
     }

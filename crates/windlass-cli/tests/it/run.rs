@@ -179,6 +179,18 @@ fn a_graph_is_run_by_the_same_verb() {
     assert!(missing.err.contains("no/such.lua"), "{}", missing.err);
 }
 
+#[test]
+fn the_examples_in_lua_run_from_the_root() {
+    for script in ["examples/lua/chat/main.lua", "examples/lua/pool/main.lua"] {
+        let ended = windlass(&["run", script]).fine();
+        assert!(!ended.out.is_empty(), "{script}: {}", ended.err);
+    }
+    let graph = "examples/lua/graph/smoother.yaml";
+    let ended = windlass(&["run", graph, "--steps", "5"]).fine();
+    assert_eq!(ended.line("stop_reason"), "tick_bound");
+    windlass(&["graph", "validate", graph]).fine();
+}
+
 /// Starts a script, and waits until it has printed this.
 fn started(arguments: &[&str], first: &str) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut child = command(arguments)

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use windlass_core::sync::Near;
 use windlass_core::sync::atomic::Ordering;
-use windlass_core::sync::clock;
 use windlass_process::ExitReason;
 
 use super::event::{Event, StepResult, Stepped};
@@ -48,12 +48,12 @@ impl Job {
             vm.leave();
             return self.tell(Some(guest), Stepped::Rejected(resume), 0, script);
         }
-        let began = clock::now();
-        self.slot.begin(began);
+        let began = Near::look();
+        self.slot.begin(began.at());
         let (step, script, spent) =
             step_guest(&mut *guest, vm, &self.seat, &self.slot, resume, script);
         self.slot.end();
-        let time = clock::now().saturating_sub(began);
+        let time = began.now() - began.at();
         self.seat.cpu.fetch_add(time, Ordering::Relaxed);
         let limit = match vm.counting {
             true => None,
