@@ -10,7 +10,10 @@ use crate::sample::{Sample, time};
 
 fn interpreter(placement: Placement) -> Interpreter {
     let vm = Windlass::block_on(async move {
-        Vm::builder().placement(placement).build().expect("it starts")
+        Vm::builder()
+            .placement(placement)
+            .build()
+            .expect("it starts")
     });
     Interpreter::builder(&vm).build().expect("it starts")
 }
@@ -21,7 +24,10 @@ pub fn run_loop(iterations: u64) -> Sample {
     let pass = |processes: u64| {
         time(|| {
             let size = (iterations / processes) as i64;
-            let start = |_| lua.spawn_text("loop", LOOP, [size.into()]).expect("it starts");
+            let start = |_| {
+                lua.spawn_text("loop", LOOP, [size.into()])
+                    .expect("it starts")
+            };
             let tasks: Vec<_> = (0..processes).map(start).collect();
             Windlass::block_on(async move {
                 for task in tasks {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use windlass_core::context::note_long_turn;
 use windlass_core::task::contain;
 use windlass_process::{
-    Event, Events, ExitReason, Fault, Output, Payload, Payloads, Process, ProcessContext, Status,
+    Event, Events, ExitReason, Fault, Message, Output, Payload, Payloads, Process, ProcessContext,
+    Status,
 };
 
 use crate::act::{Op, message_of};
@@ -68,39 +69,33 @@ impl Shell {
 
     /// Gives what has come to the waits for it, the oldest first; asks for what the guest asks for.
     fn serve(&mut self, events: &mut Events<'_>, out: &mut Output) {
-        if self.seat.mail.lock().is_quiet() {
+        let mut mail = self.seat.mail.lock();
+        if mail.is_quiet() {
             return;
         }
         let mut place = 0;
-        loop {
-            let mut mail = self.seat.mail.lock();
-            let Some(wait) = mail.receives.get(place).cloned() else {
-                break;
-            };
-            let (generation, pattern) = (wait.generation, wait.pattern);
-            let returned = mail
-                .returned
-                .iter()
-                .position(|message| pattern.matches(message.topic.as_str()));
-            let message = match returned {
+        while let Some(wait) = mail.receives.get(place) {
+            let fits = |message: &Message| wait.pattern.matches(message.topic.as_str());
+            let message = match mail.returned.iter().position(fits) {
                 Some(place) => mail.returned.remove(place),
-                None => events.next_message(&pattern),
+                None => events.next_message(&wait.pattern),
             };
-            match message {
-                Some(message) => {
-                    // Served: on the reactor its end is still on the way.
-                    mail.receives.remove(place);
-                    drop(mail);
-                    self.input(generation, Ok(Answer::Message(message)));
+            let now = mail.receives[place].now;
+            let ending = match message {
+                Some(message) => Ok(Answer::Message(message)),
+                None if now => Err(Exception::TimedOut),
+                None => {
+                    place += 1;
+                    continue;
                 }
-                None if wait.now => {
-                    mail.receives.remove(place);
-                    drop(mail);
-                    self.input(generation, Err(Exception::TimedOut));
-                }
-                None => place += 1,
-            }
+            };
+            // Served: on the reactor its end is still on the way.
+            let generation = mail.receives.remove(place).generation;
+            drop(mail);
+            self.input(generation, ending);
+            mail = self.seat.mail.lock();
         }
+        drop(mail);
         loop {
             let mut mail = self.seat.mail.lock();
             if mail.exits.is_empty() {

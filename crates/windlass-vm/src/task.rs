@@ -106,7 +106,6 @@ impl Mail {
 }
 
 /// A wait for a message.
-#[derive(Clone)]
 pub(crate) struct Receive {
     pub(crate) generation: Generation,
     pub(crate) pattern: Pattern,

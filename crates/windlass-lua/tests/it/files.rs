@@ -426,3 +426,38 @@ fn blocking_functions_of_the_host_keep_nobody_waiting() {
         });
     }
 }
+
+#[test]
+fn a_blocking_call_that_never_returns_does_not_keep_the_runtime() {
+    for placement in BOTH {
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let held = windlass_core::sync::Mutex::new(held);
+        let runtime = windlass_runtime::Runtime::builder()
+            .workers(2)
+            .build()
+            .expect("a runtime");
+        let task = runtime.block_on(async move {
+            let lua = Interpreter::builder(&vm(placement))
+                .blocking("forever", move |_| {
+                    // Until the test is over.
+                    let _ = held.lock().recv();
+                    Ok(Payload::Nil)
+                })
+                .build()
+                .expect("an interpreter");
+            let text = "function main() print = log.debug blocking('forever') end";
+            let task = lua.spawn_text("waits", text, []).expect("it starts");
+            while task.waits_for().len() < 2 {
+                windlass_runtime::task::yield_now().await;
+            }
+            task
+        });
+        let began = windlass_core::sync::clock::now();
+        let report = runtime.shutdown(Duration::from_millis(300));
+        let took = Duration::from_nanos(windlass_core::sync::clock::now() - began);
+        assert!(task.is_finished(), "the guest was told");
+        assert!(took < Duration::from_secs(10), "{took:?}");
+        drop(report);
+        drop(hold);
+    }
+}

@@ -55,7 +55,9 @@ fn parked_tasks_cost_nothing(placement: Placement) {
             beside = beside.min(time_of(&vm, &pairs).await);
         }
         let ratio = beside.as_secs_f64() / alone.as_secs_f64();
-        assert!(ratio < 1.5, "{alone:?} alone, {beside:?} beside 100,000");
+        // 1.5 is what the benchmark `guest_spawn_await` holds, alone on its machine. Whatever looks at parked guests at
+        // all takes twenty times as long here.
+        assert!(ratio < 5.0, "{alone:?} alone, {beside:?} beside 100,000");
     });
 }
 
