@@ -11,9 +11,9 @@ local suspend, current, location, traceback = co.suspend, co.current, co.locatio
 local wake = native.wake
 
 -- Errors have a kind and a message, and print as the message.
-local Error = {__name = "error"}
-Error.__tostring = function(e) return e.message end
-Error.__index = Error
+-- The metatables of what is made here stay here: with one in its hands a script could give it a finalizer, and code in
+-- finalizers cannot be interrupted.
+local Error = {__name = "error", __metatable = "error", __tostring = function(e) return e.message end}
 
 local function fail(level, kind, message)
   error(setmetatable({kind = kind, message = location(level + 1) .. message}, Error), 0)
@@ -82,8 +82,8 @@ end
 local tasks = {}                                  -- those that have not ended, by number
 local failed = setmetatable({}, {__mode = "k"})   -- those whose error nobody has got
 
-local Task = {__name = "task", __unsendable = true}
-Task.__index = Task
+local Task = {}
+local TaskMeta = {__name = "task", __metatable = "task", __index = Task, __unsendable = true}
 
 local function report(task)
   if failed[task] then
@@ -97,7 +97,7 @@ local function report(task)
   end
 end
 
-Task.__gc = report
+TaskMeta.__gc = report
 
 local function trace(value)
   if type(value) == "table" and rawget(value, "traceback") and rawget(value, "is_trace") then return value end
@@ -134,7 +134,7 @@ local function finish(task, ok, ...)
 end
 
 local function make(fn, ...)
-  local task = setmetatable({waiters = {}, held = {}, permits = {}, done = false}, Task)
+  local task = setmetatable({waiters = {}, held = {}, permits = {}, done = false}, TaskMeta)
   local args = pack(...)
   local id, thread = native.launch(function()
     return finish(task, xpcall(fn, trace, unpack(args, 1, args.n)))
@@ -157,7 +157,7 @@ local function park(level, group, queues, timeout)
 end
 
 local function await(task)
-  if getmetatable(task) ~= Task then
+  if getmetatable(task) ~= "task" then
     return wait(1, ops.await, task)
   end
   if not task.done then
@@ -188,12 +188,12 @@ function Task:status()
   return self.ok and "done" or "failed"
 end
 
-Task.__tostring = function(task) return "task " .. task.id .. " (" .. task:status() .. ")" end
+TaskMeta.__tostring = function(task) return "task " .. task.id .. " (" .. task:status() .. ")" end
 
 ---- channels ----
 
-local Channel = {__name = "channel", __unsendable = true}
-Channel.__index = Channel
+local Channel = {}
+local ChannelMeta = {__name = "channel", __metatable = "channel", __index = Channel, __unsendable = true}
 
 local channel = {}
 
@@ -201,11 +201,11 @@ function channel.new(capacity)
   capacity = capacity or 0
   number(2, "the capacity of a channel", capacity)
   return setmetatable({capacity = floor(capacity), items = queue(), count = 0, closed = false,
-    senders = queue(), receivers = queue()}, Channel)
+    senders = queue(), receivers = queue()}, ChannelMeta)
 end
 
 local function check_channel(level, ch)
-  if getmetatable(ch) ~= Channel then fail(level + 1, "argument", "a channel is expected, not " .. type(ch)) end
+  if getmetatable(ch) ~= "channel" then fail(level + 1, "argument", "a channel is expected, not " .. type(ch)) end
 end
 
 -- Whoever stands first in line and has not been served elsewhere.
@@ -298,16 +298,16 @@ function Channel:close()
   end
 end
 
-function Channel:__len() return self.count end
+ChannelMeta.__len = function(self) return self.count end
 
-Channel.__call = function(self) return self:receive() end
+ChannelMeta.__call = function(self) return self:receive() end
 
 -- The place of the first case that can go on, and what it gave. A channel is a receive, {channel, value} a send.
 function channel.select(cases, timeout)
   if type(cases) ~= "table" then fail(2, "argument", "channel.select takes a table of cases") end
   if timeout then number(2, "a timeout", timeout) end
   for place, case in ipairs(cases) do
-    if getmetatable(case) == Channel then
+    if getmetatable(case) == "channel" then
       local there, value = try_receive(case)
       if there then return place, value end
     else
@@ -323,7 +323,7 @@ function channel.select(cases, timeout)
   group.entries = {}
   for place, case in ipairs(cases) do
     local q, entry
-    if getmetatable(case) == Channel then
+    if getmetatable(case) == "channel" then
       q, entry = case.receivers, {group = group, which = place}
     else
       q, entry = case[1].senders, {group = group, which = place, value = case[2]}
@@ -335,7 +335,7 @@ function channel.select(cases, timeout)
   if not park(2, group, queues, timeout) then return nil, "timeout" end
   for _, q in ipairs(queues) do remove(q, group.entries[q]) end
   local case = cases[group.fired]
-  if getmetatable(case) ~= Channel and not group.ok then
+  if getmetatable(case) ~= "channel" and not group.ok then
     fail(2, "closed", "the channel of case " .. group.fired .. " is closed")
   end
   return group.fired, group.value
@@ -343,12 +343,12 @@ end
 
 ---- mutexes and semaphores ----
 
-local Mutex = {__name = "mutex", __unsendable = true}
-Mutex.__index = Mutex
+local Mutex = {}
+local MutexMeta = {__name = "mutex", __metatable = "mutex", __index = Mutex, __unsendable = true}
 
 local mutex = {}
 
-function mutex.new() return setmetatable({waiters = queue()}, Mutex) end
+function mutex.new() return setmetatable({waiters = queue()}, MutexMeta) end
 
 local function own(m, id)
   m.owner = id
@@ -415,14 +415,14 @@ function Mutex:with(fn, ...)
   return unlock_and(self, pcall(fn, ...))
 end
 
-local Semaphore = {__name = "semaphore", __unsendable = true}
-Semaphore.__index = Semaphore
+local Semaphore = {}
+local SemaphoreMeta = {__name = "semaphore", __metatable = "semaphore", __index = Semaphore, __unsendable = true}
 
 local semaphore = {}
 
 function semaphore.new(permits)
   whole(2, "the number of permits", permits)
-  return setmetatable({free = permits, most = permits, waiters = queue()}, Semaphore)
+  return setmetatable({free = permits, most = permits, waiters = queue()}, SemaphoreMeta)
 end
 
 local function take_permits(s, id, wanted)
@@ -758,11 +758,6 @@ end
 
 local host = {}
 host.env = env
-
-function host.text(value)
-  if getmetatable(value) == Error then return value.message end
-  return nil
-end
 
 -- Starts `main` of the script that `chunk` is.
 function host.main(chunk, entry, ...)

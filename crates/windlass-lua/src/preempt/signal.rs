@@ -58,9 +58,7 @@ pub(crate) fn install(signal: i32) -> Result<(), SignalError> {
         let before = before.assume_init();
         let handler = before.sa_sigaction;
         if result == 0 && handler != libc::SIG_DFL && handler != libc::SIG_IGN {
-            let informed = before.sa_flags & libc::SA_SIGINFO != 0;
             // Handlers of both kinds take what they want of the three arguments.
-            let _ = informed;
             BEFORE[signal as usize].store(handler, Ordering::Release);
         }
         result

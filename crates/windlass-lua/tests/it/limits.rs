@@ -26,6 +26,9 @@ everywhere! {
                 assert(io == nil and dofile == nil and loadfile == nil and os.execute == nil and os.exit == nil)
                 assert(debug.sethook == nil and debug.getregistry == nil and package == nil)
                 assert(getmetatable('') == nil)
+                for _, made in ipairs {spawn(print), channel.new(), mutex.new(), semaphore.new(1), process.self(), buffer('x')} do
+                    assert(type(getmetatable(made)) ~= 'table' and (type(made) == 'userdata' or made.__index == nil))
+                end
                 local ok, e = pcall(load, string.dump(function() end), 'x', 'b')
                 assert(not ok and tostring(e):find('bytecode'), e)
                 assert(load(string.dump(function() end)) == nil)

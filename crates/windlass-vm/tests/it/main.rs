@@ -1,4 +1,5 @@
 //! Guests by their behaviour, on both placements; a tiny VM is the guest.
+#![cfg(not(windlass_loom))]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
