@@ -742,14 +742,15 @@ if config.fixed then
   env.tostring = function(value)
     local kind = type(value)
     local meta = getmetatable(value)
-    local named = (kind == "table" and not (type(meta) == "table" and meta.__tostring))
-      or kind == "function" or kind == "thread"
+    -- Of what is made here, tasks and errors have texts of their own.
+    local says = meta == "task" or meta == "error" or (type(meta) == "table" and meta.__tostring)
+    local named = (kind == "table" and not says) or kind == "function" or kind == "thread"
     if not named then return tostring(value) end
     if not names[value] then
       last = last + 1
       names[value] = last
     end
-    return kind .. ": " .. names[value]
+    return (type(meta) == "string" and meta or kind) .. ": " .. names[value]
   end
   show = env.tostring
 end

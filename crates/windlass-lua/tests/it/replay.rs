@@ -32,7 +32,7 @@ const MAIN: &str = "
         for key in pairs({b = 1, a = 2, [3] = 3, c = {}}) do seen[#seen + 1] = tostring(key) end
         seen[#seen + 1] = tostring({}) .. tostring(print)
         seen[#seen + 1] = tostring(process.self())
-        print({}, print)
+        print({}, print, ch, mutex.new(), coroutine.create(print))
         math.randomseed()
         seen[#seen + 1] = math.random(1000000)
         seen[#seen + 1] = tostring(blocking('outside'))
