@@ -302,7 +302,7 @@ fn call(
     let (came, values) = driven.map_err(failed)?;
     match came {
         Came::Ended => Ok(values),
-        Came::Suspended | Came::Preempted => Err(Failure::new(
+        Came::Suspended | Came::Preempted | Came::PreemptedInside => Err(Failure::new(
             "a component cannot wait: it is called when its messages are there",
         )),
         Came::Failed => Err(Failure::new(message_of(&values))),

@@ -5,14 +5,14 @@
 //! guest, begun with a tag of its own). Two waits are the machine's: for the message that its script has changed, by which
 //! it also hears of a cancel when all tasks are parked; and for ends of other processes, once somebody asked.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mlua::{Lua, MultiValue, Table, Thread, Value};
+use mlua::{IntoLua, Lua, MultiValue, Table, Thread, Value};
 use windlass_process::command::YieldError;
 use windlass_process::{
-    Bond, ExitReason, Exited, Fault, Message, Pattern, Payload, Payloads, Topic,
+    Bond, ExitReason, Exited, Fault, Message, Pattern, Payload, Payloads, Pid, Topic,
 };
 use windlass_vm::{Answer, Budget, Ending, Exception, Reason, Resume, Step};
 
@@ -35,10 +35,10 @@ pub(crate) struct Machine {
     inner: Arc<Inner>,
     script: Arc<Script>,
     notes: Arc<Notes>,
-    tasks: HashMap<u64, LuaTask>,
+    tasks: BTreeMap<u64, LuaTask>,
     ready: VecDeque<(u64, Back)>,
     /// What has begun and not ended, by tag.
-    waits: HashMap<u64, Wait>,
+    waits: BTreeMap<u64, Wait>,
     last_tag: u64,
     main: u64,
     /// Messages that were taken from the mailbox for somebody who did not get them: they come before what is there.
@@ -48,6 +48,7 @@ pub(crate) struct Machine {
     hears_exits: bool,
     /// The bytes that its code may have.
     memory: usize,
+    recent: Recent,
     state: State,
 }
 
@@ -156,15 +157,16 @@ impl Machine {
             inner: inner.clone(),
             script: script.clone(),
             notes,
-            tasks: HashMap::new(),
+            tasks: BTreeMap::new(),
             ready: VecDeque::new(),
-            waits: HashMap::new(),
+            waits: BTreeMap::new(),
             last_tag,
             main,
             returned: VecDeque::new(),
             kept: VecDeque::new(),
             hears_exits: false,
             memory: traits.memory,
+            recent: Recent::default(),
             state,
         };
         machine.begin_changed(budget);
@@ -230,7 +232,7 @@ impl Machine {
         guard.set_task(id);
         guard.set_memory(self.memory);
         let lua = &self.state.lua;
-        let driven = match given(lua, back) {
+        let driven = match self.recent.given(lua, back) {
             Ok(args) => preempt::drive(lua, &thread, args, &guard),
             Err(error) => Err(error),
         };
@@ -244,6 +246,8 @@ impl Machine {
         };
         match came {
             Came::Preempted => self.ready.push_back((id, Back::Go)),
+            // What the tasks share is not whole: it goes on before any other.
+            Came::PreemptedInside => self.ready.push_front((id, Back::Go)),
             Came::Suspended => self.suspend(budget, id, Args(values)),
             Came::Ended => return self.end(budget, id, values),
             Came::Failed => return Some(Step::Failed(self.fault(&values, None))),
@@ -496,9 +500,8 @@ impl Machine {
         if self.hears_exits && !self.waits.values().any(exits) {
             self.begin_exits(budget);
         }
-        let mut ids: Vec<u64> = self.tasks.keys().copied().collect();
         // In the same order each time.
-        ids.sort_unstable();
+        let ids: Vec<u64> = self.tasks.keys().copied().collect();
         for id in ids {
             self.cancel(budget, id, reason);
         }
@@ -582,7 +585,7 @@ impl Machine {
             _ => false,
         };
         let waits = self.waits.iter().filter(|(_, wait)| fits(wait));
-        let oldest = waits.map(|(tag, wait)| (*tag, wait.task)).min();
+        let oldest = waits.map(|(tag, wait)| (*tag, wait.task)).next();
         let Some((tag, id)) = oldest else {
             return keep(self, message);
         };
@@ -683,33 +686,59 @@ fn take(messages: &mut VecDeque<Message>, pattern: &Pattern) -> Option<Message> 
     messages.remove(place)
 }
 
-/// What a task is resumed with.
-fn given(lua: &Lua, back: Back) -> mlua::Result<MultiValue> {
-    Ok(MultiValue::from_iter(match back {
-        Back::Go => return Ok(MultiValue::new()),
-        Back::Served => vec![Value::Boolean(true)],
-        Back::Answer(answer) => vec![Value::Boolean(true), value_of(lua, answer)?],
-        Back::Error(kind, message) => vec![
-            Value::Boolean(false),
-            Value::String(lua.create_string(kind)?),
-            Value::String(lua.create_string(message)?),
-        ],
-    }))
+/// What tasks were given last, as values of Lua: messages of one kind often follow each other, and such a value costs more
+/// to make than everything else about a message.
+#[derive(Default)]
+struct Recent {
+    topic: Option<(Topic, Value)>,
+    from: Option<(Pid, Value)>,
 }
 
-fn value_of(lua: &Lua, answer: Answer) -> mlua::Result<Value> {
-    match answer {
-        Answer::Value(value) => to_lua(lua, &value),
-        Answer::Message(message) => {
-            let table = lua.create_table_with_capacity(0, 3)?;
-            table.raw_set("topic", message.topic.as_str())?;
-            table.raw_set("payload", to_lua(lua, &message.payload)?)?;
-            if let Some(from) = message.from {
-                table.raw_set("from", LuaPid(from))?;
+impl Recent {
+    /// What a task is resumed with. A message is its topic, its payload and who it is from: the prelude makes a table of that.
+    fn given(&mut self, lua: &Lua, back: Back) -> mlua::Result<MultiValue> {
+        let mut given = MultiValue::with_capacity(4);
+        given.push_back(Value::Boolean(!matches!(back, Back::Error(..))));
+        match back {
+            Back::Go => given.clear(),
+            Back::Served => {}
+            Back::Answer(Answer::Value(value)) => given.push_back(to_lua(lua, &value)?),
+            Back::Answer(Answer::Exited(exited)) => given.push_back(self.pid(lua, exited.pid)?),
+            Back::Answer(Answer::Message(message)) => {
+                given.push_back(self.topic(lua, message.topic)?);
+                given.push_back(to_lua(lua, &message.payload)?);
+                if let Some(from) = message.from {
+                    given.push_back(self.pid(lua, from)?);
+                }
             }
-            Ok(Value::Table(table))
+            Back::Error(kind, message) => {
+                given.push_back(Value::String(lua.create_string(kind)?));
+                given.push_back(Value::String(lua.create_string(message)?));
+            }
         }
-        Answer::Exited(exited) => to_lua(lua, &Payload::Pid(exited.pid)),
+        Ok(given)
+    }
+
+    fn topic(&mut self, lua: &Lua, topic: Topic) -> mlua::Result<Value> {
+        if let Some((last, value)) = &self.topic
+            && *last == topic
+        {
+            return Ok(value.clone());
+        }
+        let value = Value::String(lua.create_string(topic.as_str())?);
+        self.topic = Some((topic, value.clone()));
+        Ok(value)
+    }
+
+    fn pid(&mut self, lua: &Lua, pid: Pid) -> mlua::Result<Value> {
+        if let Some((last, value)) = &self.from
+            && *last == pid
+        {
+            return Ok(value.clone());
+        }
+        let value = LuaPid(pid).into_lua(lua)?;
+        self.from = Some((pid, value.clone()));
+        Ok(value)
     }
 }
 

@@ -148,7 +148,10 @@ fn send(
     payload: &Value,
 ) -> (Option<bool>, Option<&'static str>, Option<String>) {
     let topic = match topic {
-        Value::String(topic) => topic.to_string_lossy(),
+        Value::String(topic) => match topic.to_str() {
+            Ok(text) => Topic::from(Arc::<str>::from(&*text)),
+            Err(_) => Topic::from(topic.to_string_lossy()),
+        },
         other => {
             let problem = format!("a topic must be a text, not a {}", other.type_name());
             return (None, Some("argument"), Some(problem));
@@ -159,7 +162,7 @@ fn send(
         (Err((kind, problem)), _) => return (None, Some(kind), Some(problem)),
         (_, Err(problem)) => return (None, Some("argument"), Some(problem.to_string())),
     };
-    let message = Message::new(Topic::from(topic), payload);
+    let message = Message::new(topic, payload);
     let sent = with_budget(|budget| {
         let budget = budget.ok_or(Why::NoProcess)?;
         let to = match whom {

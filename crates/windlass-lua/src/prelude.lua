@@ -1,5 +1,5 @@
--- What scripts see, as far as it is made in Lua. Code of this file is never preempted, so what it keeps is whole
--- whenever another task of the same state runs. It calls functions of scripts only where that holds.
+-- What scripts see, as far as it is made in Lua. No other task runs while one is inside code of this file, so what it
+-- keeps is whole whenever another task of the same state runs. It calls functions of scripts only where that holds.
 local native, co, ops, config = ...
 
 local error, type, setmetatable, getmetatable, rawget, pairs_, next, select, tostring, tonumber, pcall, xpcall, assert, ipairs =
@@ -498,10 +498,11 @@ end
 local function receive(topic, timeout)
   if type(topic) == "number" then topic, timeout = nil, topic end
   if timeout then number(2, "a timeout", timeout) end
-  local ok, message, why = suspend(ops.receive, topic, timeout)
-  if ok then return message end
-  if message == "timeout" then return nil, "timeout" end
-  fail(2, message, why)
+  -- A message is three values; or a kind and what went wrong.
+  local ok, first, second, from = suspend(ops.receive, topic, timeout)
+  if ok then return {topic = first, payload = second, from = from} end
+  if first == "timeout" then return nil, "timeout" end
+  fail(2, first, second)
 end
 
 -- Functions of the host that answer at once.

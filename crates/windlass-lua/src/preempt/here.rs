@@ -16,6 +16,8 @@ struct Here {
     base: Cell<*mut lua_State>,
     /// How many coroutines were resumed from where the task cannot yield.
     blocked: Cell<u32>,
+    /// How many instructions the hook has waited for the prelude to end.
+    inside: Cell<u32>,
     why: Cell<Why>,
     task: Cell<u64>,
     slice: Cell<Option<*const dyn Slice>>,
@@ -29,6 +31,7 @@ thread_local! {
             innermost: Cell::new(ptr::null_mut()),
             base: Cell::new(ptr::null_mut()),
             blocked: Cell::new(0),
+            inside: Cell::new(0),
             why: Cell::new(Why::Yielded),
             task: Cell::new(0),
             slice: Cell::new(None),
@@ -127,6 +130,7 @@ pub(super) fn enter(base: *mut lua_State, guard: &Guard<'_>) {
     HERE.with(|here| {
         here.base.set(base);
         here.blocked.set(0);
+        here.inside.set(0);
         here.task.set(guard.task.get());
     });
     set_innermost(base);
@@ -174,6 +178,14 @@ pub(super) fn why() -> Why {
 /// One more coroutine that was resumed from where the task cannot yield, or one less.
 pub(super) fn block(by: i32) {
     HERE.with(|here| here.blocked.set(here.blocked.get().wrapping_add_signed(by)));
+}
+
+/// The hook has found the prelude once more in this turn: how often it has by now.
+pub(super) fn wait_inside() -> u32 {
+    HERE.with(|here| {
+        here.inside.set(here.inside.get().saturating_add(1));
+        here.inside.get()
+    })
 }
 
 /// Whether a yield of the innermost reaches the base.

@@ -9,6 +9,10 @@ use super::{PRELUDE, Why, here};
 /// How many instructions pass before a task is asked again that could not stop where it was.
 const AGAIN: i32 = 1000;
 
+/// How many instructions of the prelude a slice that is over waits for: its functions take fewer, unless a queue is very
+/// long.
+const PATIENCE: u32 = 10_000;
+
 /// Has this state asked at its next instruction.
 ///
 /// # Safety
@@ -53,16 +57,19 @@ unsafe extern "C-unwind" fn hook(state: *mut lua_State, record: *mut lua_Debug) 
             }
         }
         let throws = here::slice(|slice| slice.throws()) == Some(true);
-        if is_prelude(state, record) && !throws {
-            return soon(state);
-        }
+        let must_end = here::slice(|slice| slice.must_end()) == Some(true);
+        let why = match is_prelude(state, record) {
+            true if !throws && !must_end && here::wait_inside() < PATIENCE => return soon(state),
+            true => Why::PreemptedInside,
+            false => Why::Preempted,
+        };
         if !throws && ffi::lua_isyieldable(state) != 0 && here::is_open() {
-            here::set_why(Why::Preempted);
+            here::set_why(why);
             // In a hook this comes back, and Lua yields after it.
             ffi::lua_yield(state, 0);
             return;
         }
-        if throws || here::slice(|slice| slice.must_end()) == Some(true) {
+        if throws || must_end {
             // Whatever catches this runs into the next.
             soon(state);
             ffi::luaL_error(state, c"interrupted: its time is over".as_ptr());

@@ -38,7 +38,9 @@ pub(crate) use here::{Guard, with_budget};
 pub use signal::SignalError;
 pub(crate) use signal::{bell, install};
 
-/// Code of this source is not preempted: it keeps what tasks of one state share.
+/// Code of this source keeps what tasks of one state share. It is left alone for as long as it usually takes; where it
+/// takes longer (queues without end, or ones that a script has tampered with), other processes get their turn, but no
+/// other task of the same state.
 pub(crate) const PRELUDE: &str = "=windlass";
 
 /// How long a task may go on, as the hook asks.
@@ -81,6 +83,8 @@ pub(crate) enum Came {
     Suspended,
     /// Its slice is over.
     Preempted,
+    /// Its slice is over inside the prelude: no other task of its state may run before it has gone on.
+    PreemptedInside,
     /// An error that nothing caught: this value, and a traceback.
     Failed,
 }
@@ -95,6 +99,8 @@ enum Why {
     Suspended,
     /// The hook.
     Preempted,
+    /// The hook, in code of the prelude.
+    PreemptedInside,
 }
 
 /// Goes on with a task, until it ends, waits, or its slice is over.
@@ -172,6 +178,7 @@ unsafe fn resume_base(
         match (status, why) {
             (ffi::LUA_OK, _) => Came::Ended,
             (ffi::LUA_YIELD, Why::Preempted) => Came::Preempted,
+            (ffi::LUA_YIELD, Why::PreemptedInside) => Came::PreemptedInside,
             (ffi::LUA_YIELD, _) => Came::Suspended,
             _ => Came::Failed,
         }

@@ -112,7 +112,7 @@ fn a_process_has_a_limit_of_tasks() {
 }
 
 /// Code that never comes back by itself.
-const SPINNERS: [(&str, &str); 5] = [
+const SPINNERS: [(&str, &str); 6] = [
     ("loop", "function main() while true do end end"),
     (
         "pcall",
@@ -129,6 +129,11 @@ const SPINNERS: [(&str, &str); 5] = [
     (
         "metamethod",
         "function main() local t = setmetatable({}, {__index = function() while true do end end}) return t.x end",
+    ),
+    (
+        // A queue of the prelude's own that has no end any more.
+        "queue",
+        "function main() local c = channel.new() c.receivers.last = math.maxinteger - 1 c:receive(0.001) end",
     ),
 ];
 

@@ -2,6 +2,7 @@
 
 use windlass_lua::Interpreter;
 use windlass_process::Payload;
+use windlass_vm::Vm;
 
 use crate::support::{BOTH, everywhere, failure, interpreter, real, value};
 
@@ -229,6 +230,49 @@ fn a_loop_of_tasks_that_yield_lets_others_in() {
             assert_eq!(other.join().await.value, "in time".into());
             busy.kill();
             busy.join().await;
+        });
+    }
+}
+
+/// A slice may end inside a function of ours that takes long: other processes run then, but no task that could see a queue
+/// half changed.
+#[test]
+fn a_long_queue_is_whole_though_slices_end_inside_of_it() {
+    let text = "
+        function main()
+            local ch, got, tasks = channel.new(), {}, {}
+            local function start(i)
+                tasks[i] = spawn(function()
+                    ch:receive()
+                    got[#got + 1] = i
+                end)
+            end
+            for i = 1, 4000 do start(i) end
+            yield()
+            -- More stand in line, while those in front go.
+            local more = spawn(function()
+                for i = 4001, 4400 do
+                    start(i)
+                    if i % 4 == 0 then yield() end
+                end
+            end)
+            for i = 1, 100 do
+                tasks[i]:cancel('enough')
+                yield()
+            end
+            more:await()
+            yield()
+            for _ = 101, 4400 do ch:send(true) end
+            for i = 1, 4400 do pcall(await, tasks[i]) end
+            for i = 2, #got do assert(got[i - 1] < got[i], 'in their order') end
+            return #got
+        end";
+    for placement in BOTH {
+        windlass_runtime::Runtime::simulated(1).block_on(async {
+            let vm = Vm::builder().placement(placement).slice_count(700);
+            let vm = vm.build().expect("a VM");
+            let lua = Interpreter::builder(&vm).build().expect("an interpreter");
+            assert_eq!(value(&lua, text).await, 4300.into());
         });
     }
 }
