@@ -10,9 +10,7 @@ use std::sync::OnceLock;
 use crate::context;
 use crate::sync::Arc;
 use crate::task::state::Home;
-use crate::task::{
-    Body, Entry, Header, JoinHandle, Options, Ran, Scheduler, TaskId, TaskRef, allocate,
-};
+use crate::task::{Body, Entry, Header, JoinHandle, Options, Ran, Scheduler, TaskId, allocate};
 
 /// A place where tasks run that is no pool.
 pub trait Station: Send + Sync + 'static {
@@ -137,14 +135,14 @@ pub fn spawn_unconfined<B>(
     body: B,
     number: u64,
     options: Options,
-    remember: impl FnOnce(TaskRef) -> bool,
+    remember: impl FnOnce(&Entry) -> bool,
 ) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
 {
     let (entry, handle) = make(body, Home::Anywhere, std::ptr::null(), number, options);
-    if !remember(entry.task()) {
+    if !remember(&entry) {
         entry.refuse();
         return handle;
     }

@@ -748,14 +748,10 @@ fn error_of(exception: &Exception) -> Back {
         Exception::Cancelled(reason) => return cancelled(reason),
         Exception::TimedOut => "timeout",
         Exception::TaskFailed { .. } => "exit",
-        Exception::Panicked(_) => "panic",
+        Exception::Panicked(_) | Exception::Command(YieldError::Panicked(_)) => "panic",
         Exception::Failed(value) if value.get(op::SANDBOX).is_some() => {
             let problem = value.get(op::SANDBOX).and_then(Payload::as_text);
             return Back::Error("sandbox", problem.unwrap_or_default().to_owned());
-        }
-        Exception::Command(YieldError::Failed(value)) => {
-            let text = value.as_text().map(str::to_owned);
-            return Back::Error("failed", text.unwrap_or_else(|| format!("{value:?}")));
         }
         _ => "failed",
     };

@@ -5,6 +5,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use windlass_core::task::panic_message;
+
 use crate::payload::Payload;
 use crate::pid::Pid;
 
@@ -35,12 +37,13 @@ impl ExitReason {
     }
 
     pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> ExitReason {
-        let text = payload
-            .downcast_ref::<&'static str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        ExitReason::Panic(text.unwrap_or("a panic without a message").into())
+        ExitReason::Panic(message_of(payload).into())
     }
+}
+
+/// The text of a panic.
+pub(crate) fn message_of(panic: &(dyn Any + Send)) -> &str {
+    panic_message(panic).unwrap_or("a panic without a message")
 }
 
 impl fmt::Display for ExitReason {

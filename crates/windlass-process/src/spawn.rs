@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::task::{Class, Options, contain};
+use windlass_runtime::dispatch::Dispatcher;
 
 use crate::actor::{Actor, ActorBody, Context, run_actor};
 use crate::address::Address;
@@ -31,6 +32,8 @@ pub struct Spawn {
 #[derive(Clone)]
 struct Terms {
     options: Options,
+    /// None: the workers of the host's runtime.
+    dispatcher: Option<Dispatcher>,
     name: Option<Arc<str>>,
     mailbox: Option<MailboxPolicy>,
     link: Option<Pid>,
@@ -45,6 +48,7 @@ impl Spawn {
             host,
             terms: Terms {
                 options: Options::here(),
+                dispatcher: None,
                 name: None,
                 mailbox: None,
                 link: None,
@@ -76,6 +80,33 @@ impl Spawn {
     /// Its priority.
     pub fn class(mut self, class: Class) -> Spawn {
         self.terms.options.class = class;
+        self
+    }
+
+    /// Where it runs, and with the class of that dispatcher if it is not the usual one; on the workers of the host's
+    /// runtime if nothing is said. A pool that ends takes its processes along.
+    ///
+    /// ```
+    /// use windlass_process::{Context, Host};
+    /// use windlass_runtime::{Runtime, dispatch::Dispatcher};
+    ///
+    /// let runtime = Runtime::new()?;
+    /// let exit = runtime.block_on(async {
+    ///     let single = Dispatcher::single()?;
+    ///     let process = Host::current()?.process().on(&single).spawn(|_: Context<()>| async {
+    ///         let thread = std::thread::current();
+    ///         assert!(thread.name().is_some_and(|name| name.starts_with("windlass-single")));
+    ///     })?;
+    ///     Ok::<_, Box<dyn std::error::Error>>(process.join().await)
+    /// })?;
+    /// assert!(exit.reason.is_normal());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on(mut self, dispatcher: &Dispatcher) -> Spawn {
+        if dispatcher.class() != Class::Normal {
+            self.terms.options.class = dispatcher.class();
+        }
+        self.terms.dispatcher = Some(dispatcher.clone());
         self
     }
 
@@ -234,7 +265,10 @@ impl Terms {
             }
         }
         let know = |task| core.shell.set_task(task);
-        drop(host.runtime.spawn_known(body, self.options, know));
+        match &self.dispatcher {
+            None => drop(host.runtime.spawn_known(body, self.options, know)),
+            Some(there) => drop(there.spawn_known(body, self.options, know)),
+        }
         Ok(ProcessHandle {
             address: Address::new(core),
             monitor,

@@ -69,12 +69,7 @@ impl Handle {
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
-        let (handle, refused) = self
-            .pool()
-            .spawn_known(body, options, |entry| know(entry.task()));
-        // User code, which may spawn.
-        drop(refused);
-        handle
+        self.spawn_body_known(body, options, |entry| know(entry.task()))
     }
 
     /// Adds a front end; it is told to stop when the runtime does.

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use windlass_core::sched::pool::{self, Pool};
-use windlass_core::task::{Body, FutureBody, Job, JoinHandle, Options};
+use windlass_core::task::{Body, Entry, FutureBody, Job, JoinHandle, Options};
 
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
@@ -179,6 +179,23 @@ impl Handle {
         B::Output: Send + 'static,
     {
         self.pool().spawn(body, options)
+    }
+
+    /// The same; `know` is told of the task before it can run.
+    pub(crate) fn spawn_body_known<B>(
+        &self,
+        body: B,
+        options: Options,
+        know: impl FnOnce(&Entry),
+    ) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        let (handle, refused) = self.pool().spawn_known(body, options, know);
+        // User code, which may spawn.
+        drop(refused);
+        handle
     }
 
     /// Starts a task unless the injector is full or the runtime is shutting down.

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::task::contain;
+use windlass_core::task::{contain, panic_message};
 use windlass_process::Payload;
 use windlass_runtime::time::sleep;
 
@@ -198,9 +198,5 @@ impl<F: FnOnce(Waiter, Ending)> Drop for Blocked<F> {
 
 /// The text of a panic.
 pub(crate) fn message_of(panic: &(dyn std::any::Any + Send)) -> Arc<str> {
-    let text = panic
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message").into()
+    panic_message(panic).unwrap_or("a panic without a message").into()
 }

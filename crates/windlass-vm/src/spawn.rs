@@ -173,9 +173,9 @@ impl Shared {
         guest: Box<dyn Guest>,
         limits: Limits,
     ) -> Result<Task, windlass_process::SpawnError> {
-        let (on_seat, in_shell) = match &self.place {
-            Place::Pool(_) => (None, Some(guest)),
-            Place::Reactor(_) => (Some(guest), None),
+        let (spawn, on_seat, in_shell) = match &self.place {
+            Place::Pool(_) => (spawn, None, Some(guest)),
+            Place::Reactor(reactor) => (spawn.on(reactor.pool()), Some(guest), None),
         };
         let seat = Seat::new(self, on_seat, limits, parent);
         // Before the process can end.

@@ -151,12 +151,16 @@ impl JoinError {
         let Kind::Panicked(payload) = &self.0.kind else {
             return None;
         };
-        let payload: &(dyn Any + Send) = &**payload.0;
-        payload
-            .downcast_ref::<&'static str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        panic_message(&**payload.0)
     }
+}
+
+/// The message of a panic, where it is a string.
+pub fn panic_message(payload: &(dyn Any + Send)) -> Option<&str> {
+    payload
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
 impl fmt::Display for JoinError {

@@ -22,9 +22,12 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use windlass_core::task::contain;
 use windlass_runtime::CancellationToken;
@@ -35,7 +38,7 @@ pub use self::built_in::{
     Unlink, Whereis,
 };
 use crate::error::SpawnError;
-use crate::exit::ExitReason;
+use crate::exit::{ExitReason, message_of};
 use crate::host::Host;
 use crate::message::Message;
 use crate::payload::Payload;
@@ -50,6 +53,8 @@ pub enum YieldError {
     UnknownCommand(&'static str),
     /// The handler dropped its completer without an answer.
     Abandoned,
+    /// The future or the closure that was to answer panicked, with this message.
+    Panicked(Arc<str>),
     /// The process that was to be started was not.
     Spawn(SpawnError),
     /// The process that was waited for did not end normally.
@@ -66,6 +71,7 @@ impl fmt::Display for YieldError {
                 "the host has no handler for {name}: register one with HostBuilder::command"
             ),
             YieldError::Abandoned => f.write_str("the handler gave no answer"),
+            YieldError::Panicked(message) => write!(f, "what was to answer panicked: {message}"),
             YieldError::Spawn(error) => fmt::Display::fmt(error, f),
             YieldError::Exit(reason) => write!(f, "the process ended: {reason}"),
             YieldError::Failed(Payload::Text(text)) => f.write_str(text),
@@ -75,6 +81,14 @@ impl fmt::Display for YieldError {
 }
 
 impl Error for YieldError {}
+
+impl YieldError {
+    fn of_panic(panic: Box<dyn Any + std::marker::Send>) -> YieldError {
+        let message = message_of(&*panic).into();
+        contain(|| drop(panic));
+        YieldError::Panicked(message)
+    }
+}
 
 /// A command of any type.
 pub(crate) struct AnyCommand {
@@ -238,7 +252,12 @@ impl Completer {
     {
         let (token, host) = (self.token(), self.host());
         let task = host.0.runtime.spawn(async move {
-            let result = future.await;
+            let mut future = pin!(future);
+            let result = poll_fn(|cx| {
+                let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+                polled.unwrap_or_else(|panic| Poll::Ready(Err(YieldError::of_panic(panic))))
+            });
+            let result = result.await;
             self.answer(result);
         });
         token.abort_on_cancel(task.abort_handle());
@@ -251,8 +270,8 @@ impl Completer {
     {
         let host = self.host();
         let job = move || {
-            let result = f();
-            self.answer(result);
+            let result = catch_unwind(AssertUnwindSafe(f));
+            self.answer(result.unwrap_or_else(|panic| Err(YieldError::of_panic(panic))));
         };
         // Without a thread the completer is dropped, and says so.
         drop(host.0.runtime.try_spawn_blocking(job));

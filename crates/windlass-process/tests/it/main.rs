@@ -12,6 +12,7 @@ mod groups;
 mod life;
 mod mail;
 mod names;
+mod places;
 mod promises;
 mod relay;
 mod shutdown;

@@ -36,6 +36,7 @@ pub(super) fn spawn<B>(
     body: B,
     options: Options,
     start_within: Option<Duration>,
+    know: impl FnOnce(&Entry),
 ) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
@@ -45,7 +46,7 @@ where
     shared.process.check();
     if shared.simulator().is_some() {
         // A simulation has one thread, and nothing in it blocks.
-        return runtime.spawn_body(body, options);
+        return runtime.spawn_body_known(body, options, know);
     }
     let outpost = shared
         .io
@@ -58,6 +59,7 @@ where
     };
     let body = Guarded::new(body, note);
     let (entry, handle) = outpost.make(body, number, options);
+    know(&entry);
     if shared.blocking.remember(number, entry.task()) {
         shared.blocking.submit(runtime, entry, start_within);
     } else {

@@ -41,7 +41,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use windlass_core::observe::{Event, PoolSnapshot};
-use windlass_core::task::{Body, Class, FutureBody, JoinError, JoinHandle, Name, Options};
+use windlass_core::task::{
+    Body, Class, Entry, FutureBody, JoinError, JoinHandle, Name, Options, TaskRef,
+};
 
 use self::serial::Serial;
 use crate::coroutine;
@@ -229,9 +231,9 @@ impl Dispatcher {
         #[cfg(feature = "tracing")]
         if let Some(span) = task_span::of(&options) {
             let body = FutureBody(task_span::InSpan::new(future, span));
-            return self.spawn_body(body, options, start_within);
+            return self.spawn_body(body, options, start_within, |_| {});
         }
-        self.spawn_body(FutureBody(future), options, start_within)
+        self.spawn_body(FutureBody(future), options, start_within, |_| {})
     }
 
     /// Starts a body that must stay on a thread once it has begun.
@@ -242,8 +244,22 @@ impl Dispatcher {
     {
         match &self.kind {
             Kind::Unconfined(runtime) => runtime.spawn_body(body, options),
-            _ => self.spawn_body(body, options, None),
+            _ => self.spawn_body(body, options, None, |_| {}),
         }
+    }
+
+    /// Starts a body of any kind here, for front ends; `know` is told of the task before it can run.
+    pub fn spawn_known<B>(
+        &self,
+        body: B,
+        options: Options,
+        know: impl FnOnce(TaskRef),
+    ) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        self.spawn_body(body, options, None, |entry| know(entry.task()))
     }
 
     fn spawn_body<B>(
@@ -251,18 +267,24 @@ impl Dispatcher {
         body: B,
         options: Options,
         start_within: Option<Duration>,
+        know: impl FnOnce(&Entry),
     ) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
         match &self.kind {
-            Kind::Default(runtime) => runtime.spawn_body(body, options),
-            Kind::Private(pool) => pool.spawn(body, options),
-            Kind::Serial(serial) => serial.spawn(body, options),
-            Kind::Io(runtime) => io::spawn(runtime, body, options, start_within),
-            Kind::Unconfined(runtime) => unconfined::spawn(runtime, body, options),
+            Kind::Default(runtime) => runtime.spawn_body_known(body, options, know),
+            Kind::Private(pool) => pool.spawn(body, options, know),
+            Kind::Serial(serial) => serial.spawn(body, options, know),
+            Kind::Io(runtime) => io::spawn(runtime, body, options, start_within, know),
+            Kind::Unconfined(runtime) => unconfined::spawn(runtime, body, options, know),
         }
+    }
+
+    /// The class of its tasks, unless they say otherwise.
+    pub fn class(&self) -> Class {
+        self.class
     }
 
     /// True on one of its threads; never for the unconfined one.

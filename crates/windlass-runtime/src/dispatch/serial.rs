@@ -95,7 +95,12 @@ impl Serial {
         }
     }
 
-    pub(super) fn spawn<B>(&self, body: B, options: Options) -> JoinHandle<B::Output>
+    pub(super) fn spawn<B>(
+        &self,
+        body: B,
+        options: Options,
+        know: impl FnOnce(&Entry),
+    ) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
@@ -108,6 +113,7 @@ impl Serial {
             ..options
         };
         let (entry, handle) = self.outpost.make(body, number, options);
+        know(&entry);
         if shared.strays.remember(number, entry.task()) {
             self.outpost.submit(entry);
         } else {

@@ -11,7 +11,12 @@ fn to_default(entry: Entry) {
     Handle::current_or_default().shared().pool.adopt(entry);
 }
 
-pub(super) fn spawn<B>(runtime: &Handle, body: B, options: Options) -> JoinHandle<B::Output>
+pub(super) fn spawn<B>(
+    runtime: &Handle,
+    body: B,
+    options: Options,
+    know: impl FnOnce(&Entry),
+) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
@@ -25,7 +30,8 @@ where
         numbered: shared.simulator().is_some(),
         ..options
     };
-    station::spawn_unconfined(body, number, options, |task| {
-        shared.strays.remember(number, task)
+    station::spawn_unconfined(body, number, options, |entry| {
+        know(entry);
+        shared.strays.remember(number, entry.task())
     })
 }

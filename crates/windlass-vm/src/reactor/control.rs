@@ -10,7 +10,6 @@ use windlass_core::queue::Inbox;
 use windlass_core::sync::atomic::{Ordering, fence};
 use windlass_core::sync::clock;
 use windlass_process::{ExitReason, Payload};
-use windlass_runtime::dispatch::Dispatcher;
 use windlass_runtime::time::{Instant, Sleep, sleep_until};
 
 use super::event::{Event, StepResult, Stepped};
@@ -30,7 +29,6 @@ use crate::vm::{Place, Shared};
 /// The control loop, as a future that ends when the VM is gone and its guests are.
 pub(super) struct Control {
     vm: Arc<Shared>,
-    pool: Dispatcher,
     inbox: Inbox<Event>,
     news: News,
     /// Guests that have not ended, by number.
@@ -82,10 +80,9 @@ struct Replay {
 }
 
 impl Control {
-    pub(super) fn new(vm: Arc<Shared>, pool: Dispatcher, workers: usize) -> Control {
+    pub(super) fn new(vm: Arc<Shared>, workers: usize) -> Control {
         Control {
             vm,
-            pool,
             inbox: Inbox::new(),
             news: News::default(),
             seats: HashMap::new(),
@@ -441,7 +438,7 @@ impl Control {
             self.log(|| Line::Dispatch { task, slot: place });
             let script = self.reactor().log.script(task);
             self.used[place] = Some(seat.clone());
-            drop(self.pool.spawn(Job {
+            drop(self.reactor().pool().spawn(Job {
                 seat,
                 slot: self.slots[place].clone(),
                 place,

@@ -16,7 +16,8 @@
 //! It is a task like any other, on a pool of its own together with the VM workers: as many threads as guests may
 //! run at once, and one more. So a guest that ends its step finds the reactor on its own thread, without a
 //! switch; and when all workers are inside long steps, the one more is there for it. It sleeps until
-//! something is posted or due.
+//! something is posted or due. The processes of the guests are there, too: a message goes from one guest to another
+//! without leaving these threads.
 //!
 //! # Designs that were rejected
 //! - A thread of its own: each decision costs two thread switches.
@@ -63,6 +64,8 @@ use crate::vm::{ReplayPosition, Shared};
 pub(crate) struct Reactor {
     inbox: Mailbox<Event>,
     waker: OnceLock<Waker>,
+    /// The VM workers; set when it starts.
+    pool: OnceLock<Dispatcher>,
     slice: Duration,
     /// Only the control loop touches what follows; the locks are there for those who look.
     ready: Mutex<VecDeque<Arc<Seat>>>,
@@ -80,6 +83,7 @@ impl Reactor {
         Reactor {
             inbox: Mailbox::new(),
             waker: OnceLock::new(),
+            pool: OnceLock::new(),
             slice,
             ready: Mutex::default(),
             deadlines: Mutex::default(),
@@ -93,9 +97,15 @@ impl Reactor {
             .name("windlass-vm")
             .build_in(&shared.runtime)
             .map_err(BuildError::Workers)?;
-        let control = Control::new(shared.clone(), pool.clone(), workers);
+        let pool = self.pool.get_or_init(|| pool);
+        let control = Control::new(shared.clone(), workers);
         drop(pool.spawn_named("vm-reactor", control));
         Ok(())
+    }
+
+    /// Where guests, their processes and the control loop run.
+    pub(crate) fn pool(&self) -> &Dispatcher {
+        self.pool.get().expect("it is started before it is used")
     }
 
     // ---- posting ----

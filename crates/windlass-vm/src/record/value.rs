@@ -171,6 +171,9 @@ fn of_exception(exception: &Exception) -> Result<Value, Opaque> {
         Exception::Panicked(message) => json!(["panicked", &**message]),
         Exception::NoThread => json!(["no_thread"]),
         Exception::Command(YieldError::Failed(value)) => json!(["command", of_payload(value)?]),
+        Exception::Command(YieldError::Panicked(message)) => {
+            json!(["command_panicked", &**message])
+        }
         Exception::Command(error) => json!(["command", error.to_string()]),
         Exception::Failed(value) => json!(["failed", of_payload(value)?]),
         other => json!(["failed", other.to_string()]),
@@ -185,6 +188,7 @@ fn to_exception(value: &Value) -> Result<Exception, Bad> {
         Some("panicked") => Exception::Panicked(text()),
         Some("no_thread") => Exception::NoThread,
         Some("command") => Exception::Command(YieldError::Failed(to_payload(&value[1])?)),
+        Some("command_panicked") => Exception::Command(YieldError::Panicked(text())),
         Some("failed") => Exception::Failed(to_payload(&value[1])?),
         _ => return Err(format!("{value} is no exception")),
     })

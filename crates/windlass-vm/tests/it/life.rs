@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use windlass_process::command::{Blocking, Run, Whereis};
 use windlass_process::{ExitReason, Message, Payload};
-use windlass_vm::{Placement, ReasonKind, Vm};
+use windlass_runtime::dispatch::Dispatcher;
+use windlass_vm::{Placement, Reason, ReasonKind, Vm};
 
 use crate::support::{BOTH, everywhere, real, simulated, vm};
 use crate::tiny::{Code, Machine, program};
@@ -51,6 +53,34 @@ everywhere! {
         let exit = vm.spawn(Machine::new(&parent)).expect("a task").join().await;
         let text = exit.value.as_text().expect("a text").to_owned();
         assert!(text.contains("panic: the guest panics on purpose"), "{text}");
+    }
+
+    async fn a_command_of_the_host_is_waited_for(vm: Vm) {
+        let run = Code::Command(|| {
+            Reason::command(Run::new(async {
+                windlass_runtime::time::sleep(MS).await;
+                Ok(41.into())
+            }))
+        });
+        let code = program([run, Code::Push(1.into()), Code::Add, Code::Return]);
+        let task = vm.spawn(Machine::new(&code)).expect("a task");
+        assert_eq!(task.join().await.value, 42.into());
+        let named = Code::Command(|| Reason::command(Whereis("nobody".into())));
+        let task = vm.spawn(Machine::new(&program([named, Code::Return]))).expect("a task");
+        assert_eq!(task.join().await.value, Payload::Nil);
+    }
+
+    async fn a_command_that_fails_is_an_exception(vm: Vm) {
+        /// Nobody knows it.
+        struct Unheard;
+        let unheard = Code::Command(|| Reason::command(Unheard));
+        let panics = Code::Command(|| Reason::command(Blocking::new(|| panic!("in a command, on purpose"))));
+        for (command, says) in [(unheard, "Unheard"), (panics, "on purpose")] {
+            let code = program([Code::Try(3), command, Code::Return, Code::Return]);
+            let exit = vm.spawn(Machine::new(&code)).expect("a task").join().await;
+            let text = exit.value.as_text().unwrap_or_default().to_owned();
+            assert!(text.contains(says), "{text}: {}", exit.reason);
+        }
     }
 
     async fn messages_are_received_by_topic(vm: Vm) {
@@ -232,4 +262,31 @@ fn a_lonely_spinner_uses_up_its_time() {
             assert!(reason.contains("of processor time"), "{reason}");
         });
     }
+}
+
+#[test]
+fn a_guest_on_the_pool_runs_where_its_process_does() {
+    real(2, || async {
+        let vm = vm(Placement::Pool).build().expect("a VM");
+        let apart = Dispatcher::builder(1)
+            .name("apart")
+            .build()
+            .expect("a pool");
+        let there = apart.clone();
+        let looks = Code::Native(std::sync::Arc::new(move |stack: &mut Vec<Payload>| {
+            stack.push(there.is_current().into());
+        }));
+        let code = program([Code::Sleep(MS), looks, Code::Return]);
+        let spawn = vm.host().process().on(&apart);
+        let task = vm.spawn_in(spawn, Machine::new(&code)).expect("a task");
+        assert_eq!(task.join().await.value, true.into());
+        // It is preempted there, too.
+        let spins = program([Code::Jump(0)]);
+        let spawn = || vm.host().process().on(&apart);
+        let spins = vm.spawn_in(spawn(), Machine::new(&spins)).expect("a task");
+        let late = vm.spawn_in(spawn(), Machine::new(&program([Code::Return])));
+        assert!(late.expect("a task").join().await.reason.is_normal());
+        spins.kill();
+        spins.join().await;
+    });
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windlass_process::{ExitReason, Host, Payload};
+use windlass_process::{ExitReason, Host, Payload, command};
 use windlass_runtime::time::sleep;
 use windlass_vm::{Exception, Limits, Placement, Reason, ReasonKind, SpawnOptions, Task, Vm};
 
@@ -326,6 +326,10 @@ fn waits_on_everything(vm: &Vm) -> Vec<(ReasonKind, Code)> {
         (ReasonKind::ChannelReceive, Code::Receive(vm.channel(0))),
         (ReasonKind::Receive, Code::Hear("never", None)),
         (ReasonKind::Exit, Code::Exit),
+        (
+            ReasonKind::Custom,
+            Code::Command(|| Reason::command(command::Sleep(1000 * LONG))),
+        ),
         (
             ReasonKind::IoWait,
             Code::Block(|| {

@@ -42,6 +42,8 @@ pub(crate) enum Code {
     Close(Channel),
     /// Pushes what blocking work gives.
     Block(fn() -> Result<Payload, Exception>),
+    /// Asks the host for a command; pushes what that gives.
+    Command(fn() -> Reason),
     /// Sends what is popped to a process, which is a local.
     Tell(usize, &'static str),
     /// Waits for a message; pushes its payload.
@@ -204,6 +206,7 @@ impl Machine {
             Code::Receive(channel) => return self.wait(Reason::ChannelReceive(channel), true),
             Code::Close(channel) => budget.close(&channel),
             Code::Block(work) => return self.wait(Reason::blocking(work), true),
+            Code::Command(make) => return self.wait(make(), true),
             Code::Tell(local, topic) => {
                 let (value, to) = (self.pop(), self.locals[local].as_pid());
                 let to: Pid = to.expect("a PID is there");
