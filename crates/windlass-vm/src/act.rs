@@ -67,51 +67,38 @@ impl Shared {
         if let Reason::Begun = reason {
             return;
         }
-        let Some(waiter) = seat.begin_wait(tag, reason.kind()) else {
+        let Some(waiter) = seat.begin_wait(tag, reason.kind(), Queue::of(&reason)) else {
             return;
         };
         let generation = waiter.generation;
         match reason {
             Reason::AwaitTask(task) => task.seat.await_by(waiter),
             Reason::Sleep(time) => self.set_timer(&waiter, time, Ok(Payload::Nil.into())),
-            Reason::MutexLock(mutex) => {
-                seat.set_queue(generation, Queue::Mutex(mutex.clone()));
-                mutex.lock(waiter);
-            }
-            Reason::SemaphoreAcquire(semaphore, permits) => {
-                seat.set_queue(generation, Queue::Semaphore(semaphore.clone()));
-                semaphore.acquire(waiter, permits);
-            }
-            Reason::ChannelSend(channel, value) => {
-                seat.set_queue(generation, Queue::Channel(channel.clone()));
-                channel.send(waiter, value);
-            }
-            Reason::ChannelReceive(channel) => {
-                seat.set_queue(generation, Queue::Channel(channel.clone()));
-                channel.receive(waiter);
-            }
+            Reason::MutexLock(mutex) => mutex.lock(waiter),
+            Reason::SemaphoreAcquire(semaphore, permits) => semaphore.acquire(waiter, permits),
+            Reason::ChannelSend(channel, value) => channel.send(waiter, value),
+            Reason::ChannelReceive(channel) => channel.receive(waiter),
             Reason::Receive { pattern, timeout } => {
-                seat.set_queue(generation, Queue::Mail);
                 // No time at all: the process says whether a message is there.
                 let now = timeout.is_some_and(|timeout| timeout.is_zero());
-                seat.mail.lock().receives.push(Receive {
+                let receive = Receive {
                     generation,
                     pattern,
                     now,
-                });
+                };
+                seat.want(|mail| mail.receives.push(receive));
                 if let Some(timeout) = timeout.filter(|_| !now) {
                     self.set_timer(&waiter, timeout, Err(Exception::TimedOut));
                 }
                 self.want_mail(seat);
             }
             Reason::Exit => {
-                seat.set_queue(generation, Queue::Mail);
-                seat.mail.lock().exits.push(generation);
+                seat.want(|mail| mail.exits.push(generation));
                 self.want_mail(seat);
             }
             Reason::IoWait(work) => self.submit(waiter, work),
             Reason::Custom(custom) => {
-                seat.mail.lock().customs.push((generation, custom));
+                seat.want(|mail| mail.customs.push((generation, custom)));
                 self.want_mail(seat);
             }
             Reason::Begun => {}

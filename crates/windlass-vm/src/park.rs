@@ -23,8 +23,6 @@
 //!
 //! Lock order: the lock of an object (channel, mutex, semaphore, task) is taken before this one, never after.
 
-use std::collections::VecDeque;
-
 use windlass_core::sync::Mutex;
 
 /// The number of one wait of one guest.
@@ -40,7 +38,8 @@ struct Inner<E, U> {
     state: State,
     last: u64,
     waits: Vec<Wait<U>>,
-    arrived: VecDeque<(u64, E)>,
+    /// The oldest first.
+    arrived: Vec<(u64, E)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +74,7 @@ impl<E, U> Park<E, U> {
                 state: State::Awake,
                 last: 0,
                 waits: Vec::new(),
-                arrived: VecDeque::new(),
+                arrived: Vec::new(),
             }),
         }
     }
@@ -116,7 +115,7 @@ impl<E, U> Park<E, U> {
             return Err(ending);
         };
         let wait = inner.waits.remove(place);
-        inner.arrived.push_back((wait.tag, ending));
+        inner.arrived.push((wait.tag, ending));
         let wakes = inner.state == State::Parked;
         if wakes {
             inner.state = State::Awake;
@@ -140,7 +139,7 @@ impl<E, U> Park<E, U> {
         let waits = std::mem::take(&mut inner.waits);
         for wait in &waits {
             let ending = ending();
-            inner.arrived.push_back((wait.tag, ending));
+            inner.arrived.push((wait.tag, ending));
         }
         let wakes = inner.state == State::Parked && !waits.is_empty();
         if wakes {
@@ -159,9 +158,17 @@ impl<E, U> Park<E, U> {
         true
     }
 
-    /// What has arrived, the oldest first.
-    pub(crate) fn take(&self) -> VecDeque<(u64, E)> {
-        std::mem::take(&mut self.inner.lock().arrived)
+    /// What has arrived.
+    pub(crate) fn take(&self) -> Arrived<E> {
+        let mut inner = self.inner.lock();
+        match inner.arrived.len() {
+            0 => Arrived::Nothing,
+            // The room stays for the next.
+            1 => {
+                (inner.arrived.pop()).map_or(Arrived::Nothing, |(tag, end)| Arrived::One(tag, end))
+            }
+            _ => Arrived::Several(std::mem::take(&mut inner.arrived)),
+        }
     }
 
     /// Whether something has arrived.
@@ -190,6 +197,15 @@ impl<E, U> Park<E, U> {
         drop(arrived);
         (waits, was)
     }
+}
+
+/// What has arrived for a guest, by the tags of its waits.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Arrived<E> {
+    Nothing,
+    One(u64, E),
+    /// The oldest first.
+    Several(Vec<(u64, E)>),
 }
 
 /// What a guest was doing when it was closed.

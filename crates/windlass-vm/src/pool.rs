@@ -39,9 +39,17 @@ pub(crate) struct Pool {
     ticker: Mutex<Option<OwnThread<()>>>,
 }
 
+/// Where guests of one VM run on this thread.
+struct Here {
+    vm: u64,
+    slot: Arc<Slot>,
+    /// This thread's clock.
+    near: Near,
+}
+
 thread_local! {
-    /// Where guests run on this thread, by VM.
-    static SLOTS: RefCell<Vec<(u64, Arc<Slot>)>> = const { RefCell::new(Vec::new()) };
+    /// By VM, the latest last. Whoever runs a guest has its own taken out.
+    static HERE: RefCell<Vec<Here>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Pool {
@@ -78,23 +86,22 @@ impl Pool {
     /// The ticker ends with the last guest, which holds the VM's shared half.
     pub(crate) fn stop(&self) {}
 
-    /// The slot of this thread.
-    fn slot(&self) -> Arc<Slot> {
-        SLOTS.with(|slots| {
-            let mut slots = slots.borrow_mut();
-            if let Some((_, slot)) = slots.iter().find(|(id, _)| *id == self.id) {
-                return slot.clone();
-            }
+    /// Takes out what this thread has of this VM, or makes it.
+    fn take_here(&self) -> Here {
+        let there = HERE.with_borrow_mut(|all| {
+            let place = all.iter().rposition(|here| here.vm == self.id)?;
+            Some(all.remove(place))
+        });
+        there.unwrap_or_else(|| {
             let slot = Arc::new(Slot::default());
             let mut known = self.slots.lock();
             known.retain(|slot| slot.strong_count() > 0);
             known.push(Arc::downgrade(&slot));
-            drop(known);
-            if slots.len() >= KEPT {
-                slots.remove(0);
+            Here {
+                vm: self.id,
+                slot,
+                near: Near::default(),
             }
-            slots.push((self.id, slot.clone()));
-            slot
         })
     }
 
@@ -130,6 +137,16 @@ impl Pool {
         }
         any
     }
+}
+
+/// Keeps what a thread has of a VM, for as many as it keeps.
+fn put_back(here: Here) {
+    HERE.with_borrow_mut(|all| {
+        if all.len() >= KEPT {
+            all.remove(0);
+        }
+        all.push(here);
+    });
 }
 
 /// Asks guests to make room, as long as the VM is there.
@@ -175,16 +192,18 @@ impl Shared {
         let Place::Pool(pool) = &self.place else {
             unreachable!("the reactor gives slots itself");
         };
-        let slot = pool.slot();
-        let began = Near::look();
-        slot.begin(began.at());
+        let mut here = pool.take_here();
+        let began = here.near.keep();
+        here.slot.begin(began);
         if pool.dozing.load(Ordering::SeqCst) {
             pool.bell.notify_one();
         }
-        let ran = run(&slot);
-        slot.end();
+        let ran = run(&here.slot);
+        here.slot.end();
+        let ended = here.near.now();
         seat.cpu
-            .fetch_add(began.now() - began.at(), Ordering::Relaxed);
+            .fetch_add(ended.saturating_sub(began), Ordering::Relaxed);
+        put_back(here);
         ran
     }
 }

@@ -17,7 +17,7 @@ use crate::act::{Op, message_of};
 use crate::budget::Budget;
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest, Resume, Step};
-use crate::park::Generation;
+use crate::park::{Arrived, Generation};
 use crate::record::Script;
 use crate::slot::Slot;
 use crate::task::Seat;
@@ -69,10 +69,9 @@ impl Shell {
 
     /// Gives what has come to the waits for it, the oldest first; asks for what the guest asks for.
     fn serve(&mut self, events: &mut Events<'_>, out: &mut Output) {
-        let mut mail = self.seat.mail.lock();
-        if mail.is_quiet() {
+        let Some(mut mail) = self.seat.wanted_mail() else {
             return;
-        }
+        };
         let mut place = 0;
         while let Some(wait) = mail.receives.get(place) {
             let fits = |message: &Message| wait.pattern.matches(message.topic.as_str());
@@ -131,7 +130,7 @@ impl Shell {
         self.parked = false;
         let ran = vm.on_slot(&seat, |slot| {
             for _ in 0..ROUNDS {
-                let resume = Arrived::of(&seat).into_resume();
+                let resume = Resume::of(seat.arrived());
                 let guest = self.guest.as_mut().expect("it has not ended");
                 let (step, _, _) = step_guest(&mut **guest, vm, &seat, slot, resume, Script::Live);
                 match step {
@@ -208,36 +207,31 @@ pub(crate) fn begin(reason: crate::reason::Reason) -> Op {
     }
 }
 
-/// What has arrived for a guest.
-#[derive(Default)]
-pub(crate) struct Arrived(std::collections::VecDeque<(u64, Ending)>);
-
-impl Arrived {
-    pub(crate) fn of(seat: &Seat) -> Arrived {
-        Arrived(seat.arrived())
-    }
-
-    /// As the guest is told, after what it was to be told before.
-    pub(crate) fn after(self, resume: Resume) -> Resume {
-        let mut first: Vec<_> = match resume {
-            Resume::Go => return self.into_resume(),
-            Resume::Ended(ending) => vec![(SUSPENDED, ending)],
-            Resume::Several(several) => several,
-        };
-        first.extend(self.0);
-        Arrived(first.into()).into_resume()
-    }
-
-    /// As the guest is told.
-    pub(crate) fn into_resume(mut self) -> Resume {
-        match self.0.len() {
-            0 => Resume::Go,
-            1 if self.0[0].0 == SUSPENDED => {
-                let (_, ending) = self.0.pop_front().expect("there is one");
-                Resume::Ended(ending)
-            }
-            _ => Resume::Several(self.0.into()),
+impl Resume {
+    /// As a guest is told what has arrived.
+    pub(crate) fn of(arrived: Arrived<Ending>) -> Resume {
+        match arrived {
+            Arrived::Nothing => Resume::Go,
+            Arrived::One(SUSPENDED, ending) => Resume::Ended(ending),
+            Arrived::One(tag, ending) => Resume::Several(vec![(tag, ending)]),
+            Arrived::Several(several) => Resume::Several(several),
         }
+    }
+
+    /// The same, after what it was to be told before.
+    pub(crate) fn and(self, arrived: Arrived<Ending>) -> Resume {
+        let mut several = match (self, &arrived) {
+            (resume, Arrived::Nothing) => return resume,
+            (Resume::Go, _) => return Resume::of(arrived),
+            (Resume::Ended(ending), _) => vec![(SUSPENDED, ending)],
+            (Resume::Several(several), _) => several,
+        };
+        match arrived {
+            Arrived::Nothing => {}
+            Arrived::One(tag, ending) => several.push((tag, ending)),
+            Arrived::Several(more) => several.extend(more),
+        }
+        Resume::Several(several)
     }
 }
 

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use windlass_core::sync::Mutex;
+use smallvec::SmallVec;
+use windlass_core::sync::{Mutex, MutexGuard};
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use windlass_core::task::AbortHandle;
 use windlass_process::{
@@ -16,8 +17,8 @@ use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest};
 use crate::limits::Limits;
 use crate::object::{Channel, Mutex as VmMutex, Semaphore, Waiter};
-use crate::park::{Generation, Park, Wait, Was};
-use crate::reason::{Custom, ReasonKind};
+use crate::park::{Arrived, Generation, Park, Wait, Was};
+use crate::reason::{Custom, Reason, ReasonKind};
 use crate::vm::Shared;
 
 /// What is to be undone when a wait ends in another way than it was meant to.
@@ -49,6 +50,22 @@ pub(crate) enum Queue {
     Mail,
 }
 
+impl Queue {
+    /// Where a wait for this stands.
+    pub(crate) fn of(reason: &Reason) -> Queue {
+        match reason {
+            Reason::AwaitTask(task) => Queue::Task(task.seat.clone()),
+            Reason::MutexLock(mutex) => Queue::Mutex(mutex.clone()),
+            Reason::SemaphoreAcquire(semaphore, _) => Queue::Semaphore(semaphore.clone()),
+            Reason::ChannelSend(channel, _) | Reason::ChannelReceive(channel) => {
+                Queue::Channel(channel.clone())
+            }
+            Reason::Receive { .. } | Reason::Exit => Queue::Mail,
+            Reason::Sleep(_) | Reason::IoWait(_) | Reason::Custom(_) | Reason::Begun => Queue::None,
+        }
+    }
+}
+
 /// The shared half of a guest.
 pub(crate) struct Seat {
     pub(crate) vm: Arc<Shared>,
@@ -66,6 +83,8 @@ pub(crate) struct Seat {
     park: Park<Ending, Undo>,
     held: Mutex<Held>,
     pub(crate) mail: Mutex<Mail>,
+    /// False: nobody waits for what is in `mail`. A hint, changed under its lock.
+    wants_mail: AtomicBool,
     /// It was told to stop while nothing waited: the next wait ends so.
     cancelled: Mutex<Option<Arc<str>>>,
     pub(crate) stop_asked: AtomicBool,
@@ -100,7 +119,7 @@ pub(crate) struct Mail {
 
 impl Mail {
     /// Nobody waits for what the process could give or ask for.
-    pub(crate) fn is_quiet(&self) -> bool {
+    fn is_quiet(&self) -> bool {
         self.receives.is_empty() && self.exits.is_empty() && self.customs.is_empty()
     }
 }
@@ -117,7 +136,8 @@ pub(crate) struct Receive {
 #[derive(Default)]
 struct Fate {
     result: Option<Result<Payload, ExitReason>>,
-    waiters: Vec<Waiter>,
+    /// Nearly always one.
+    waiters: SmallVec<[Waiter; 1]>,
     /// Somebody has got the result.
     awaited: bool,
     reported: bool,
@@ -171,6 +191,7 @@ impl Seat {
             park: Park::new(),
             held: Mutex::default(),
             mail: Mutex::default(),
+            wants_mail: AtomicBool::new(false),
             cancelled: Mutex::default(),
             stop_asked: AtomicBool::new(false),
             cpu: AtomicU64::new(0),
@@ -209,14 +230,40 @@ impl Seat {
         change(&mut self.held.lock())
     }
 
+    /// Adds something that the process has to look for or to ask for.
+    pub(crate) fn want(&self, add: impl FnOnce(&mut Mail)) {
+        let mut mail = self.mail.lock();
+        add(&mut mail);
+        self.wants_mail.store(true, Ordering::Relaxed);
+    }
+
+    /// What the process has to look for; None if that is nothing.
+    pub(crate) fn wanted_mail(&self) -> Option<MutexGuard<'_, Mail>> {
+        // Relaxed: whoever wants something nudges the process after that, or is its own thread.
+        if !self.wants_mail.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mail = self.mail.lock();
+        if mail.is_quiet() {
+            self.wants_mail.store(false, Ordering::Relaxed);
+            return None;
+        }
+        Some(mail)
+    }
+
     // ---- waits ----
 
     /// Begins a wait. None if the guest is no more, or was told to stop: then the wait has ended already.
-    pub(crate) fn begin_wait(self: &Arc<Seat>, tag: u64, kind: ReasonKind) -> Option<Waiter> {
+    pub(crate) fn begin_wait(
+        self: &Arc<Seat>,
+        tag: u64,
+        kind: ReasonKind,
+        queue: Queue,
+    ) -> Option<Waiter> {
         let undo = Undo {
             kind,
             timer: Timer::None,
-            queue: Queue::None,
+            queue,
         };
         let generation = self.park.begin(tag, undo)?;
         self.vm.counts.parked(kind, 1);
@@ -241,10 +288,6 @@ impl Seat {
         if !there && let Some(timer) = timer {
             self.drop_timer(timer);
         }
-    }
-
-    pub(crate) fn set_queue(&self, generation: Generation, queue: Queue) {
-        self.park.change(generation, |undo| undo.queue = queue);
     }
 
     /// Ends a wait and wakes the guest.
@@ -339,7 +382,7 @@ impl Seat {
     }
 
     /// What has arrived.
-    pub(crate) fn arrived(&self) -> VecDeque<(u64, Ending)> {
+    pub(crate) fn arrived(&self) -> Arrived<Ending> {
         self.park.take()
     }
 
@@ -428,12 +471,7 @@ impl Seat {
                 let told = waiter.end(self.ending_of(result));
                 fate.awaited |= told.is_ok();
             }
-            None => {
-                waiter
-                    .seat
-                    .set_queue(waiter.generation, Queue::Task(self.clone()));
-                fate.waiters.push(waiter);
-            }
+            None => fate.waiters.push(waiter),
         }
     }
 

@@ -10,6 +10,9 @@
 
 use super::clock;
 
+/// How long a look is good for one that is kept, in nanoseconds: half a microsecond off at the end.
+const FRESH: u64 = 10_000_000;
+
 /// A look at the clock, and the readings that follow it cheaply.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
@@ -29,6 +32,19 @@ impl Near {
             _ => counter::both(),
         };
         Near { at, count, scale }
+    }
+
+    /// What time it is, as [`now`](Near::now), for one that is kept: looks again once the last look is long ago.
+    #[inline]
+    pub fn keep(&mut self) -> u64 {
+        if self.scale != 0 {
+            let now = self.now();
+            if now - self.at < FRESH {
+                return now;
+            }
+        }
+        *self = Near::look();
+        self.at
     }
 
     /// When that was, in [`clock::now`]'s nanoseconds.
@@ -160,6 +176,24 @@ mod counter {
 #[cfg(all(test, not(any(windlass_loom, windlass_shuttle))))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_is_kept_stays_with_the_clock() {
+        let mut near = Near::default();
+        let mut last = 0;
+        for _ in 0..30 {
+            let before = clock::now();
+            let now = near.keep();
+            let after = clock::now();
+            assert!(
+                now + 2_000 >= before && now <= after + 2_000,
+                "{before} {now} {after}"
+            );
+            assert!(now >= last);
+            last = now;
+            wait(1_000_000);
+        }
+    }
 
     fn wait(nanos: u64) {
         let until = clock::now() + nanos;

@@ -21,7 +21,7 @@ use crate::object::Waiter;
 use crate::park::Generation;
 use crate::reason::Reason;
 use crate::record::{Line, Script, Source};
-use crate::shell::{Arrived, begin, close};
+use crate::shell::{begin, close};
 use crate::slot::Slot;
 use crate::task::Seat;
 use crate::vm::{Place, Shared};
@@ -430,11 +430,8 @@ impl Control {
                 continue;
             }
             let task = number(&seat);
-            let arrived = Arrived::of(&seat);
-            let resume = match self.unused.remove(&task) {
-                None => arrived.into_resume(),
-                Some(resume) => arrived.after(resume),
-            };
+            let before = self.unused.remove(&task).unwrap_or(Resume::Go);
+            let resume = before.and(seat.arrived());
             self.log(|| Line::Dispatch { task, slot: place });
             let script = self.reactor().log.script(task);
             self.used[place] = Some(seat.clone());
