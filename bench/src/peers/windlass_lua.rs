@@ -8,6 +8,9 @@ use super::mlua::LOOP;
 use super::windlass::Windlass;
 use crate::sample::{Sample, time};
 
+/// How many processes are started beside spinners.
+const STARTS: usize = 21;
+
 fn interpreter(placement: Placement) -> Interpreter {
     let vm = Windlass::block_on(async move {
         Vm::builder()
@@ -37,7 +40,36 @@ pub fn run_loop(iterations: u64) -> Sample {
         })
     };
     let crowded = Sample::per_operation(iterations, || pass(4));
-    Sample::per_operation(iterations, || pass(1)).with("4 at once", crowded.value)
+    let (usual, worst) = late_start(&lua);
+    Sample::per_operation(iterations, || pass(1))
+        .with("4 at once", crowded.value)
+        .with("start beside spinners ms", usual)
+        .with("at most", worst)
+}
+
+/// How long a new process takes from its start to its end while every worker spins in another, in milliseconds: the median
+/// and the longest of some.
+fn late_start(lua: &Interpreter) -> (f64, f64) {
+    const SPIN: &str = "function main() while true do end end";
+    let workers = Windlass::block_on(async { windlass::Handle::current().snapshot().pool });
+    let workers = workers.workers.len();
+    let spinners: Vec<_> = (0..workers)
+        .map(|_| lua.spawn_text("spin", SPIN, []).expect("it starts"))
+        .collect();
+    let mut took: Vec<f64> = (0..STARTS)
+        .map(|_| {
+            let one = time(|| {
+                let late = lua.spawn_text("late", "", []).expect("it starts");
+                Windlass::block_on(async move { late.join().await });
+            });
+            one.as_secs_f64() * 1e3
+        })
+        .collect();
+    for spinner in &spinners {
+        spinner.kill();
+    }
+    took.sort_by(f64::total_cmp);
+    (took[took.len() / 2], took[took.len() - 1])
 }
 
 const PING: &str = "

@@ -5,9 +5,9 @@
 //! whose slice is over.
 //!
 //! # When the ticker sleeps
-//! It looks once per slice, and sleeps for good when no guest has run for [`LINGER`] slices. Then it says so
-//! (`dozing`), and looks once more. Whoever begins a step stores the time in its slot first and then looks whether the
-//! ticker is dozing (both SeqCst): one of the two sees the other.
+//! It looks when the first slice is over, at most [`FINEST`] times per slice, and sleeps for good when no guest has run for
+//! [`LINGER`] slices. Then it says so (`dozing`), and looks once more. Whoever begins a step stores the time in its slot
+//! first and then looks whether the ticker is dozing (both SeqCst): one of the two sees the other.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
@@ -26,6 +26,9 @@ use crate::vm::{Place, Shared};
 
 /// How many slices without a guest the ticker stays awake for.
 const LINGER: u32 = 8;
+
+/// How often per slice the ticker looks at most: nobody runs for longer than a slice and this part of it.
+const FINEST: u64 = 8;
 
 /// Of so many VMs a thread keeps its slot.
 const KEPT: usize = 4;
@@ -120,22 +123,25 @@ impl Pool {
         there.filter(|slot| slot.since() != 0).collect()
     }
 
-    /// Asks those to make room whose slice is over; gives whether anybody runs.
-    fn look(&self, shared: &Shared, now: u64) -> bool {
-        let mut any = false;
-        for slot in self.running() {
-            any = true;
+    /// Asks those to make room whose slice is over; gives when to look again, if anybody runs.
+    fn look(&self, shared: &Shared, now: u64) -> Option<u64> {
+        let slice = self.slice.as_nanos() as u64;
+        let next = self.running().into_iter().filter_map(|slot| {
             let since = slot.since();
-            if since != 0 && now.saturating_sub(since) >= self.slice.as_nanos() as u64 {
-                if slot.ask() {
-                    shared.counts.asked();
-                } else {
-                    // It could not stop where it was.
-                    slot.ring();
-                }
+            if since == 0 {
+                return None;
             }
-        }
-        any
+            if now.saturating_sub(since) < slice {
+                return Some(since + slice);
+            }
+            match slot.ask() {
+                true => shared.counts.asked(),
+                // It could not stop where it was.
+                false => slot.ring(),
+            }
+            Some(now + slice / 2)
+        });
+        next.min().map(|next| next.max(now + slice / FINEST))
     }
 }
 
@@ -151,8 +157,6 @@ fn put_back(here: Here) {
 
 /// Asks guests to make room, as long as the VM is there.
 async fn tick(shared: Weak<Shared>, bell: Arc<Notify>, dozing: Arc<AtomicBool>, slice: Duration) {
-    // Twice per slice: nobody runs for longer than one and a half.
-    let period = slice / 2;
     let mut quiet = 0;
     loop {
         let Some(vm) = shared.upgrade() else {
@@ -161,13 +165,14 @@ async fn tick(shared: Weak<Shared>, bell: Arc<Notify>, dozing: Arc<AtomicBool>, 
         let Place::Pool(pool) = &vm.place else {
             return;
         };
-        quiet = match pool.look(&vm, clock::now()) {
-            true => 0,
-            false => quiet + 1,
-        };
-        if quiet <= LINGER * 2 {
+        let now = clock::now();
+        let next = pool.look(&vm, now);
+        quiet = if next.is_some() { 0 } else { quiet + 1 };
+        if quiet <= LINGER {
+            // Whoever begins after this look is not over before that.
+            let left = next.map_or(slice, |next| Duration::from_nanos(next - now).min(slice));
             drop(vm);
-            let _ = precise::block_until_or(Instant::now() + period, bell.notified());
+            let _ = precise::block_until_or(Instant::now() + left, bell.notified());
             continue;
         }
         dozing.store(true, Ordering::SeqCst);
