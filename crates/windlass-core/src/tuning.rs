@@ -92,7 +92,8 @@ pub const BACKGROUND_AGE_NS: u64 = 1_000_000_000;
 /// about it is worth 7 us only if the sleeper then takes it. After a wasted call the next one
 /// waits this long, and twice as long each time ...
 pub const LONE_NOTIFY_MIN_NS: u64 = 50_000;
-/// ... up to this. A successful steal resets it. The watchdog covers what the gate holds back.
+/// ... up to this. A steal that leaves the worker something to do resets it; one that leaves it without has only moved
+/// a chain from one worker to another. The watchdog covers what the gate holds back.
 pub const LONE_NOTIFY_MAX_NS: u64 = 12_800_000;
 /// Lone spawns between two looks at the clock while the gate is closed.
 pub const LONE_NOTIFY_STRIDE: u32 = 16;

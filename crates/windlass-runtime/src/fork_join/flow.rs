@@ -55,10 +55,31 @@ pub struct Flow {
 
 struct Node {
     arrivals: Arrivals,
-    /// Where its targets are.
+    /// Where its targets are: from `first` to `end`; or `ONLY`, and `end` is the one.
     first: u32,
     end: u32,
     head: *const Head,
+}
+
+/// Instead of where targets begin: there is one, and it waits for nobody else.
+const ONLY: u32 = u32::MAX;
+
+/// Who waits for a step.
+enum Targets {
+    /// One step, which waits for nobody else: a link of a chain.
+    Only(u32),
+    /// Those from here to there.
+    Range(usize, usize),
+}
+
+impl Node {
+    #[inline]
+    fn targets(&self) -> Targets {
+        match self.first {
+            ONLY => Targets::Only(self.end),
+            first => Targets::Range(first as usize, self.end as usize),
+        }
+    }
 }
 
 /// What a job finds from its node.
@@ -88,7 +109,7 @@ pub enum FlowError {
         /// It.
         step: usize,
     },
-    /// There are more steps, or more targets, than numbers of 32 bits.
+    /// There are more steps, or more targets, than 2^32 - 2.
     TooLarge,
 }
 
@@ -102,7 +123,7 @@ impl fmt::Display for FlowError {
                 )
             }
             FlowError::Cycle { step } => write!(f, "step {step} waits for itself"),
-            FlowError::TooLarge => f.write_str("a flow has 2^32 - 1 steps and targets at most"),
+            FlowError::TooLarge => f.write_str("a flow has 2^32 - 2 steps and targets at most"),
         }
     }
 }
@@ -141,7 +162,10 @@ impl Flow {
                 *count += 1;
                 flat.push(u32::try_from(target).map_err(|_| FlowError::TooLarge)?);
             }
-            let place = |place: usize| u32::try_from(place).map_err(|_| FlowError::TooLarge);
+            let place = |place: usize| match u32::try_from(place) {
+                Ok(place) if place != ONLY => Ok(place),
+                _ => Err(FlowError::TooLarge),
+            };
             ranges.push((place(first)?, place(flat.len())?));
         }
         check_acyclic(targets, &expected)?;
@@ -149,16 +173,23 @@ impl Flow {
             frame: AtomicPtr::new(std::ptr::null_mut()),
         });
         let roots = (0..targets.len()).filter(|&step| expected[step] == 0);
+        let place = |first: u32, end: u32| match flat[first as usize..end as usize] {
+            [target] if expected[target as usize] == 1 => (ONLY, target),
+            _ => (first, end),
+        };
         Ok(Flow {
             roots: roots.map(|step| step as u32).collect(),
             nodes: ranges
                 .into_iter()
-                .zip(expected)
-                .map(|((first, end), expected)| Node {
-                    arrivals: Arrivals::new(expected),
-                    first,
-                    end,
-                    head: &raw const *head,
+                .zip(&expected)
+                .map(|((first, end), expected)| {
+                    let (first, end) = place(first, end);
+                    Node {
+                        arrivals: Arrivals::new(*expected),
+                        first,
+                        end,
+                        head: &raw const *head,
+                    }
                 })
                 .collect(),
             targets: flat.into(),
@@ -245,11 +276,14 @@ impl Flow {
         waiting.reverse();
         while let Some(step) = waiting.pop() {
             frame.step(step as usize);
-            let node = &self.nodes[step as usize];
-            for &target in self.targets[node.first as usize..node.end as usize]
-                .iter()
-                .rev()
-            {
+            let (first, end) = match self.nodes[step as usize].targets() {
+                Targets::Only(target) => {
+                    waiting.push(target);
+                    continue;
+                }
+                Targets::Range(first, end) => (first, end),
+            };
+            for &target in self.targets[first..end].iter().rev() {
                 if self.nodes[target as usize].arrivals.arrive() {
                     waiting.push(target);
                 }
@@ -383,8 +417,14 @@ impl Walk<'_> {
         let Some(step) = self.at.take() else { return };
         self.ended += 1;
         let flow = self.frame.flow;
-        let node = &flow.nodes[step as usize];
-        for &target in &flow.targets[node.first as usize..node.end as usize] {
+        let (first, end) = match flow.nodes[step as usize].targets() {
+            Targets::Only(target) => {
+                self.at = Some(target);
+                return;
+            }
+            Targets::Range(first, end) => (first, end),
+        };
+        for &target in &flow.targets[first..end] {
             if flow.nodes[target as usize].arrivals.arrive()
                 && let Some(ready) = self.at.replace(target)
             {

@@ -75,6 +75,11 @@ impl Worker {
             self.searching.set(true);
             remote.counters.searches.one();
             self.measure_rest();
+            // Who took something from us and left us with nothing has only moved the work: no reason to call again soon.
+            // Relaxed: a hint.
+            if remote.robbed.load(Ordering::Relaxed) {
+                remote.robbed.store(false, Ordering::Relaxed);
+            }
         }
         remote.pulse.set_busy(false);
         let spin = &self.pool.config.spin;
