@@ -88,6 +88,8 @@ struct Pace {
     batch: Cell<u32>,
     batch_began: Cell<u64>,
     since_injector: Cell<u32>,
+    /// The last look at the injector found something.
+    injected: Cell<bool>,
     poll_ns: Cell<u64>,
     interval: Cell<u32>,
 }
@@ -146,6 +148,7 @@ impl Worker {
                 batch: Cell::new(interval),
                 batch_began: Cell::new(clock::now()),
                 since_injector: Cell::new(0),
+                injected: Cell::new(false),
                 poll_ns: Cell::new(INITIAL_POLL_NS),
                 interval: Cell::new(interval),
             },
@@ -368,9 +371,22 @@ impl Worker {
             // What is in the ring came before.
             return None;
         }
+        // Where polls are long this is before every one of them. What is local has every second turn then: an injector
+        // that is never empty would starve it.
+        if self.pace.injected.replace(false) && since == 1 && self.has_local() {
+            return None;
+        }
         // One, not a batch: local work is there too, and a batch would only push that out, to the
         // other workers and their caches.
-        self.take_from_injector(1)
+        let entry = self.take_from_injector(1);
+        self.pace.injected.set(entry.is_some());
+        entry
+    }
+
+    /// Whether something is queued here that `take_local` gives.
+    fn has_local(&self) -> bool {
+        let remote = self.remote();
+        !remote.ring.is_empty() || !remote.slot.is_empty() || self.has_pinned()
     }
 
     /// Takes a batch's time into the running mean and starts the next batch.

@@ -31,6 +31,21 @@ where
     runtime.shutdown(Duration::from_secs(1));
 }
 
+/// Runs a test in the simulator, each seed twice: one seed is one history.
+pub(crate) fn simulated<F>(test: impl Fn() -> F)
+where
+    F: Future<Output = ()>,
+{
+    for seed in 0..3 {
+        let once = || {
+            let runtime = Runtime::simulated(seed);
+            runtime.block_on(test());
+            runtime.trace().expect("it is simulated").hash
+        };
+        assert_eq!(once(), once(), "seed {seed} has two histories");
+    }
+}
+
 pub(crate) fn interpreter(placement: Placement) -> Interpreter {
     let vm = Vm::builder()
         .placement(placement)
@@ -83,10 +98,9 @@ macro_rules! everywhere {
             #[test]
             fn in_the_simulator() {
                 for placement in crate::support::BOTH {
-                    for seed in 0..3 {
-                        windlass_runtime::Runtime::simulated(seed)
-                            .block_on(async { test(crate::support::interpreter(placement)).await });
-                    }
+                    crate::support::simulated(|| async {
+                        test(crate::support::interpreter(placement)).await;
+                    });
                 }
             }
         }

@@ -615,7 +615,10 @@ impl Control {
 
     /// Everything ends: the replay is over, or the runtime.
     fn end_all(&mut self) {
-        for (_, seat) in self.seats.drain() {
+        // In the same order each time.
+        let mut seats: Vec<_> = self.seats.drain().collect();
+        seats.sort_unstable_by_key(|(number, _)| *number);
+        for (_, seat) in seats {
             end(&seat);
         }
         for seat in self.replay.injected.drain(..) {

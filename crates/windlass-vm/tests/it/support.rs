@@ -32,12 +32,18 @@ where
     runtime.shutdown(Duration::from_secs(1));
 }
 
+/// Runs a test in the simulator, each seed twice: one seed is one history.
 pub(crate) fn simulated<F>(seeds: u64, test: impl Fn() -> F)
 where
     F: Future<Output = ()>,
 {
     for seed in 0..seeds {
-        Runtime::simulated(seed).block_on(test());
+        let once = || {
+            let runtime = Runtime::simulated(seed);
+            runtime.block_on(test());
+            runtime.trace().expect("it is simulated").hash
+        };
+        assert_eq!(once(), once(), "seed {seed} has two histories");
     }
 }
 

@@ -1,7 +1,9 @@
 //! Who gets a turn, and when.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -340,4 +342,39 @@ fn tasks_behind_a_blocked_worker_run_although_all_others_are_busy_for_ever() {
     eventually("the children have run", || ran.load(Ordering::SeqCst) == 5);
     gate.open();
     join("the blocked task", blocked);
+}
+
+#[test]
+fn what_is_local_has_its_turns_beside_an_injector_that_is_never_empty() {
+    // Polls so long that the injector is looked at before each of them.
+    const LONG: Duration = Duration::from_millis(2);
+    let runtime = runtime(1);
+    let log: Log = Arc::default();
+    let turns = Arc::new(AtomicUsize::new(0));
+    // Two that stand in line with those of all workers after each turn: one of them always does.
+    let tasks: Vec<_> = (0..2)
+        .map(|_| {
+            let (log, turns) = (log.clone(), turns.clone());
+            runtime.spawn(poll_fn(move |cx| {
+                spin_for(LONG);
+                let turn = turns.fetch_add(1, Ordering::Relaxed);
+                if turn == 40 {
+                    let (log, turns) = (log.clone(), turns.clone());
+                    let local = async move { note(&log, turns.load(Ordering::Relaxed)) };
+                    windlass::spawn(local).detach();
+                }
+                if turn >= 80 {
+                    return Poll::Ready(());
+                }
+                windlass_core::context::note_long_turn();
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }))
+        })
+        .collect();
+    for task in tasks {
+        join("a long task", task);
+    }
+    let log = log.lock().unwrap();
+    assert!(log.first().is_some_and(|turn| *turn <= 45), "{log:?}");
 }
