@@ -185,5 +185,7 @@ impl<F: FnOnce(Waiter, Ending)> Drop for Blocked<F> {
 
 /// The text of a panic.
 pub(crate) fn message_of(panic: &(dyn std::any::Any + Send)) -> Arc<str> {
-    panic_message(panic).unwrap_or("a panic without a message").into()
+    panic_message(panic)
+        .unwrap_or("a panic without a message")
+        .into()
 }

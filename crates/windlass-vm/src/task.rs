@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use windlass_core::sync::{Mutex, MutexGuard};
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::{Mutex, MutexGuard};
 use windlass_core::task::AbortHandle;
 use windlass_process::{
     Exit, ExitReason, Exited, Host, Message, Pattern, Payload, Pid, ProcessContext,
