@@ -94,11 +94,9 @@ impl Life<'_> {
                 [Box::pin(talk), Box::pin(exit)];
             race(both).await.unwrap_or(First::Exit)
         };
-        if let First::Exit = first {
-            // What it said last is still in the pipe; somebody else may hold that open.
-            let _ = timeout(LAST_WORDS, over.cancelled()).await;
-        }
         let status = leader.end(self.plan.stop).await;
+        // What it said last is still in the pipe, however it ended; somebody else may hold that open.
+        let _ = timeout(LAST_WORDS, over.cancelled()).await;
         over.cancel();
         let _ = timeout(LAST_WORDS, complaints).await;
         left.append(&mut unanswered.lock());

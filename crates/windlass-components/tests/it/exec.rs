@@ -219,6 +219,27 @@ echo ended >> '{0}'
 }
 
 #[test]
+fn what_a_command_says_last_is_heard_though_it_has_ended() {
+    // It answers when it is asked to stop, after as much as a pipe holds, and is gone before that is read.
+    let script = Scratch::new(
+        r#"
+read -r line
+seq=$(printf '%s' "$line" | sed 's/.*"seq":\([0-9]*\).*/\1/')
+echo '{"type":"publish","value":"up"}'
+read -r stop
+words=$(for n in $(seq 600); do echo '{"type":"log","level":"debug","text":"still to do"}'; done)
+printf '%s\n{"type":"done","seq":%s}\n' "$words" "$seq"
+"#,
+    );
+    let config = format!("{IN_OUT}, reply: per_message");
+    for _ in 0..5 {
+        let live = through(&script, &config, "[[1]]").start();
+        live.log.wait_for(1);
+        live.stop_well();
+    }
+}
+
+#[test]
 fn a_command_that_ignores_everything_is_killed() {
     let script = Scratch::new(
         r#"
