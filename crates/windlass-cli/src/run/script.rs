@@ -44,11 +44,12 @@ async fn run_in(args: &RunFile, terminal: &Terminal) -> Outcome {
     let vm = vm(args)?;
     let lua = interpreter(args, terminal, &vm)?;
     let given: Vec<Payload> = args.args.iter().map(|arg| arg.as_str().into()).collect();
-    let main = lua.spawn_file(&args.file, given).map_err(Error::Script)?;
-    let _watch = match args.watch {
+    // Before it runs: what changes from its first line on is seen. A file that is not there is an error of the script.
+    let _watch = match args.watch && args.file.exists() {
         true => Some(Watch::start(&args.file, &lua).map_err(Error::Watch)?),
         false => None,
     };
+    let main = lua.spawn_file(&args.file, given).map_err(Error::Script)?;
     let stop = spawn(stop_on_signal(
         interrupts,
         requests,
