@@ -686,8 +686,8 @@ fn take(messages: &mut VecDeque<Message>, pattern: &Pattern) -> Option<Message> 
     messages.remove(place)
 }
 
-/// What tasks were given last, as values of Lua: messages of one kind often follow each other, and such a value costs more
-/// to make than everything else about a message.
+/// What tasks were given last, as values of Lua: messages of one kind often follow each other, and to make a string or a PID
+/// in a state is a protected call each.
 #[derive(Default)]
 struct Recent {
     topic: Option<(Topic, Value)>,
