@@ -2,11 +2,27 @@
 //!
 //! Saved and restored around every turn of a task, nested ones included (a local set inside a
 //! task). The accessors are never inlined into code that could switch stacks between two reads.
+//!
+//! # Coroutines: what a switch does to this
+//!
+//! A coroutine leaves its stack in the middle of a call and comes back later, after other
+//! coroutines have run on the thread. A frame that saves a thread-local, sets it and restores it
+//! when it returns would then restore in the wrong order, and a pointer in it would dangle. So
+//! every such frame does one of two things:
+//!
+//! - **It cannot be suspended.** [`SuspendPoint`] tells where the thread is: which task has its turn, and
+//!   how many frames that must not be suspended are on the stack. The turn of a task, a thread
+//!   that waits in `block_on` and a worker that is entered change it. A coroutine notes the
+//!   point when it is resumed, and it is suspended only by code at the same point.
+//! - **It is exchanged.** [`installed`] puts a value into a thread-local for the duration of a
+//!   call and keeps a list of such calls. A switch takes the calls of the coroutine out of the
+//!   thread ([`take_out`]) and puts them back when the coroutine goes on ([`put_back`]). The local
+//!   set, deadlines, task-locals and the mark of a thread that blocks are of this kind.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::thread::LocalKey;
 
-use crate::local::LocalShared;
 use crate::sched::worker::Worker;
 use crate::task::state::Home;
 use crate::task::{Header, TaskRef};
@@ -14,8 +30,13 @@ use crate::tuning::BUDGET_PER_POLL;
 
 struct Context {
     worker: Cell<*const Worker>,
-    local: Cell<*const LocalShared>,
     task: Cell<*const Header>,
+    /// Frames on this stack that must not be suspended, turns of tasks aside.
+    barriers: Cell<u32>,
+    /// The newest call of [`installed`] on this stack.
+    newest: Cell<*const Installed>,
+    /// A call that runs tasks is on this stack.
+    runs_tasks: Cell<bool>,
     budget: Cell<u8>,
     /// What a turn's budget begins with.
     allowance: Cell<u8>,
@@ -30,8 +51,10 @@ impl Context {
     const fn new() -> Context {
         Context {
             worker: Cell::new(std::ptr::null()),
-            local: Cell::new(std::ptr::null()),
             task: Cell::new(std::ptr::null()),
+            barriers: Cell::new(0),
+            newest: Cell::new(std::ptr::null()),
+            runs_tasks: Cell::new(false),
             budget: Cell::new(0),
             allowance: Cell::new(BUDGET_PER_POLL),
             woke_itself: Cell::new(false),
@@ -109,31 +132,77 @@ pub fn current_header() -> *const Header {
     CONTEXT.with(|c| c.task.get())
 }
 
-/// The running task goes on nowhere but on this thread. True: its body calls [`unpin`] here when it ends.
-/// False: its home has one thread at a time (a local set, a pool in order, a simulation), and the body has
-/// to see for itself that it is still the same one.
+/// How a task is kept on the thread on which its body has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// Its queue sees to it. The body calls [`unpin`] here when it ends.
+    Pinned,
+    /// Its home has one thread at a time (a local set, a pool in order, a simulation). The body has to
+    /// see for itself that it is still the same one, inside of a call that runs tasks ([`runs_tasks`]).
+    OnThread,
+}
+
+/// The running task goes on nowhere but on this thread.
 #[inline(never)]
-pub fn pin() -> bool {
+pub fn pin() -> Stays {
     // SAFETY: rule 1: the entry is being run by this thread and keeps the task alive.
     let Some(task) = (unsafe { current_header().as_ref() }) else {
-        return false;
+        return Stays::OnThread;
     };
     let home = task.state.load().home();
     with_worker(|worker| match worker {
         Some(worker) if home == Home::Pool && worker.pool.has_many_threads() => {
             task.state.pin(worker.pinned_one() as u16);
-            true
+            Stays::Pinned
         }
         None if home == Home::Station => CONTEXT.with(|c| {
             let Some(post) = c.post.get() else {
-                return false;
+                return Stays::OnThread;
             };
             c.pinned.set(c.pinned.get() + 1);
             task.state.pin(post);
-            true
+            Stays::Pinned
         }),
-        _ => false,
+        _ => {
+            if home == Home::Local {
+                crate::local::note_coroutine();
+            }
+            Stays::OnThread
+        }
     })
+}
+
+/// True inside of a call on this thread that runs tasks: a worker's, or a `block_on`. When the outermost
+/// one ends, a thread with suspended coroutines is marked (`thread_end`).
+pub fn runs_tasks() -> bool {
+    CONTEXT.with(|c| c.runs_tasks.get())
+}
+
+/// A call that runs tasks, or coroutines.
+#[derive(Debug)]
+#[must_use = "the call ends when this is dropped"]
+pub struct RunsTasks {
+    is_outermost: bool,
+}
+
+impl RunsTasks {
+    /// The call begins.
+    pub fn begin() -> RunsTasks {
+        RunsTasks {
+            is_outermost: CONTEXT.with(|c| !c.runs_tasks.replace(true)),
+        }
+    }
+}
+
+impl Drop for RunsTasks {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            crate::local::finish_orphans();
+            CONTEXT.with(|c| c.runs_tasks.set(false));
+            #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+            crate::thread_end::leave_mark();
+        }
+    }
 }
 
 /// This thread runs the tasks of a station, and no other has its number.
@@ -186,19 +255,11 @@ pub(crate) fn enter_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
             });
         }
     }
+    let _runs_tasks = RunsTasks::begin();
+    let _barrier = Barrier::raise();
     let allowance = worker.pool.config.run_budget;
     let _leave = CONTEXT.with(|c| Leave(c.worker.replace(worker), c.allowance.replace(allowance)));
     f()
-}
-
-/// The local set that this thread is running.
-pub(crate) fn local() -> *const LocalShared {
-    CONTEXT.with(|c| c.local.get())
-}
-
-/// Sets the local set that this thread is running; gives the one before.
-pub(crate) fn set_local(local: *const LocalShared) -> *const LocalShared {
-    CONTEXT.with(|c| c.local.replace(local))
 }
 
 /// What became of a wish to spend budget.
@@ -241,6 +302,10 @@ pub(crate) fn budget() -> Option<u8> {
 
 /// Forgets the task for the duration of `f`: `f` is the root of something of its own.
 pub fn outside_task<R>(f: impl FnOnce() -> R) -> R {
+    if !in_task() {
+        // Nothing to restore, so a coroutine may be suspended inside of `f`.
+        return f();
+    }
     let hidden = CONTEXT.with(|c| Turn {
         task: c.task.replace(std::ptr::null()),
         budget: c.budget.get(),
@@ -256,4 +321,228 @@ pub fn outside_task<R>(f: impl FnOnce() -> R) -> R {
     }
     let _restore = Restore(Some(hidden));
     f()
+}
+
+// ---- where a coroutine may be suspended ---------------------------------------------------
+
+/// Where this thread is: whose turn it is, and how many frames are below that must not be
+/// suspended. A coroutine is suspended only at the point at which it was resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SuspendPoint {
+    task: *const Header,
+    barriers: u32,
+}
+
+impl Default for SuspendPoint {
+    fn default() -> SuspendPoint {
+        SuspendPoint {
+            task: std::ptr::null(),
+            barriers: 0,
+        }
+    }
+}
+
+/// Where this thread is now.
+#[inline(never)]
+pub fn suspend_point() -> SuspendPoint {
+    CONTEXT.with(|c| SuspendPoint {
+        task: c.task.get(),
+        barriers: c.barriers.get(),
+    })
+}
+
+/// No coroutine is suspended by the code that runs while this exists.
+#[derive(Debug)]
+#[must_use = "the barrier is gone when this is dropped"]
+pub struct Barrier(std::marker::PhantomData<*const ()>);
+
+impl Barrier {
+    /// Raises a barrier on this thread.
+    #[inline]
+    pub fn raise() -> Barrier {
+        CONTEXT.with(|c| c.barriers.set(c.barriers.get() + 1));
+        Barrier(std::marker::PhantomData)
+    }
+}
+
+impl Drop for Barrier {
+    #[inline]
+    fn drop(&mut self) {
+        CONTEXT.with(|c| c.barriers.set(c.barriers.get() - 1));
+    }
+}
+
+// ---- what a switch exchanges --------------------------------------------------------------
+
+/// A value that takes turns with the one in a thread-local.
+pub trait Exchange {
+    /// Swaps the value with the one of the thread that calls this. Must not panic.
+    fn exchange(&self);
+}
+
+/// A call of [`installed`] that has not returned. It lies in the frame of that call.
+struct Installed {
+    /// What the call has installed. Valid until the call returns.
+    value: *const dyn Exchange,
+    /// On a thread: the call that is older. Taken out: the call that is newer.
+    next: Cell<*const Installed>,
+}
+
+/// The calls of [`installed`] of a suspended coroutine, the oldest first.
+#[derive(Debug)]
+#[must_use = "the coroutine's values have to be put back when it goes on"]
+pub struct TakenOut(*const Installed);
+
+impl Default for TakenOut {
+    fn default() -> TakenOut {
+        TakenOut(std::ptr::null())
+    }
+}
+
+/// How many calls of [`installed`] there are, in a form that only [`take_out`] understands.
+#[derive(Debug, Clone, Copy)]
+pub struct InstalledBefore(*const Installed);
+
+/// Exchanges `value` for the duration of `f`. If a coroutine is suspended inside of `f`, the value
+/// is exchanged back until the coroutine goes on.
+pub fn installed<R>(value: &dyn Exchange, f: impl FnOnce() -> R) -> R {
+    struct Remove<'a>(&'a Installed);
+    impl Drop for Remove<'_> {
+        fn drop(&mut self) {
+            remove(self.0);
+        }
+    }
+    // SAFETY: only the lifetime changes. The pointer is used while the call below is on a stack:
+    // `Remove` takes it out of the list before `value` can be gone, also when `f` unwinds.
+    let value = unsafe { std::mem::transmute::<*const dyn Exchange, *const dyn Exchange>(value) };
+    let call = Installed {
+        value,
+        next: Cell::new(std::ptr::null()),
+    };
+    push(&call);
+    let _remove = Remove(&call);
+    f()
+}
+
+#[inline(never)]
+fn push(call: &Installed) {
+    // SAFETY: the call that `call` stands for has not returned, so its value is there.
+    unsafe { &*call.value }.exchange();
+    CONTEXT.with(|c| call.next.set(c.newest.replace(call)));
+}
+
+#[inline(never)]
+fn remove(call: &Installed) {
+    CONTEXT.with(|c| {
+        if !std::ptr::eq(c.newest.get(), call) {
+            // Another library has switched stacks in the middle: what is restored now would be
+            // restored in the wrong place.
+            eprintln!(
+                "windlass: a stack was left in the middle of a call and entered again elsewhere"
+            );
+            std::process::abort();
+        }
+        c.newest.set(call.next.get());
+    });
+    // SAFETY: as in `push`.
+    unsafe { &*call.value }.exchange();
+}
+
+/// The calls of [`installed`] that are on this stack now: those that a coroutine makes after it is
+/// resumed come on top of them.
+#[inline]
+pub fn installed_before() -> InstalledBefore {
+    InstalledBefore(CONTEXT.with(|c| c.newest.get()))
+}
+
+/// A coroutine has been suspended: takes its calls of [`installed`] out of this thread.
+#[inline]
+pub fn take_out(before: InstalledBefore) -> TakenOut {
+    if std::ptr::eq(CONTEXT.with(|c| c.newest.get()), before.0) {
+        return TakenOut::default();
+    }
+    take_out_slowly(before)
+}
+
+#[cold]
+fn take_out_slowly(before: InstalledBefore) -> TakenOut {
+    let mut taken: *const Installed = std::ptr::null();
+    loop {
+        let newest = CONTEXT.with(|c| c.newest.get());
+        if std::ptr::eq(newest, before.0) {
+            return TakenOut(taken);
+        }
+        // SAFETY: calls above `before` are frames of the coroutine, which is suspended and so has
+        // not returned from them.
+        let call = unsafe { &*newest };
+        remove(call);
+        call.next.set(taken);
+        taken = newest;
+    }
+}
+
+/// The coroutine goes on, on this thread: puts its calls back.
+///
+/// # Safety
+/// `taken` is what [`take_out`] gave when the same coroutine was suspended last, and its frames are
+/// still there.
+#[inline]
+pub unsafe fn put_back(taken: TakenOut) {
+    let mut next = taken.0;
+    while !next.is_null() {
+        // SAFETY: says the caller.
+        let call = unsafe { &*next };
+        next = call.next.get();
+        push(call);
+    }
+}
+
+/// A thread-local that shows a value of a frame on the stack: the value stays where it is, and the
+/// thread-local points at it.
+pub struct Lent<T>(Cell<*const T>);
+
+impl<T> std::fmt::Debug for Lent<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Lent")
+    }
+}
+
+impl<T: 'static> Lent<T> {
+    /// Nothing is lent yet.
+    #[allow(
+        clippy::new_without_default,
+        reason = "a thread-local needs a const function"
+    )]
+    pub const fn new() -> Lent<T> {
+        Lent(Cell::new(std::ptr::null()))
+    }
+
+    /// Runs `f`, which sees `value` in `key`.
+    pub fn lend<R>(key: &'static LocalKey<Lent<T>>, value: &T, f: impl FnOnce() -> R) -> R {
+        struct Loan<T: 'static> {
+            key: &'static LocalKey<Lent<T>>,
+            other: Cell<*const T>,
+        }
+        impl<T: 'static> Exchange for Loan<T> {
+            fn exchange(&self) {
+                // A thread that ends has no such thread-local any more, and nothing to see in it.
+                let _ = self.key.try_with(|lent| lent.0.swap(&self.other));
+            }
+        }
+        let loan = Loan {
+            key,
+            other: Cell::new(std::ptr::from_ref(value)),
+        };
+        installed(&loan, f)
+    }
+
+    /// Calls `f` with the value that is lent here, if one is.
+    pub fn with<R>(key: &'static LocalKey<Lent<T>>, f: impl FnOnce(Option<&T>) -> R) -> R {
+        let value = key
+            .try_with(|lent| lent.0.get())
+            .unwrap_or(std::ptr::null());
+        // SAFETY: `lend` borrows the value until it returns, and we are inside of it: the pointer
+        // is in the thread-local only while the frame of `lend` is below us on this stack.
+        f(unsafe { value.as_ref() })
+    }
 }

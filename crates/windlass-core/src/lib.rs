@@ -24,6 +24,7 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod context;
+pub mod deep;
 pub mod local;
 pub mod observe;
 pub mod queue;
@@ -32,10 +33,13 @@ pub mod sched;
 pub mod station;
 pub mod sync;
 pub mod task;
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+pub mod thread_end;
 pub mod tuning;
+pub mod unwind;
 mod wait;
 
 pub use wait::{
-    Signal, Suspend, Waiting, begin_wait, block_anywhere, block_on, block_thread, set_signal,
-    set_suspend,
+    Signal, Suspend, Waiting, begin_wait, block_anywhere, block_on, block_thread, is_waiting,
+    set_signal, set_suspend,
 };

@@ -3,29 +3,36 @@
 //! The set is a small scheduler of its own, polled by whoever awaits it on its home thread. Its
 //! tasks are the same blocks with the same state word; only their wakes go elsewhere: into the
 //! set's queue on the home thread while the set runs, into its inbox from anywhere else.
+//!
+//! A set with coroutines is kept by its thread until they have ended: when the thread ends, they unwind
+//! before its thread-locals go (`thread_end`), also if the set itself was leaked, is kept in one of
+//! these thread-locals, or was dropped while the thread unwound.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use crate::context;
+use crate::context::{self, Exchange, RunsTasks};
+use crate::deep::nested_levels;
 use crate::queue::{Closed, Injector};
-use crate::sync::{Arc, Mutex, UnsafeCell, hint, thread};
+use crate::sync::{Arc, Mutex, UnsafeCell, hint, thread, with_world};
 use crate::task::state::Home;
 use crate::task::{
-    AbortHandle, Body, Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran, Registry,
-    Scheduler, Shard, TaskId, allocate,
+    AbortHandle, Body, Ending, Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran,
+    Registry, Scheduler, Shard, TaskId, TaskRef, allocate, contain,
 };
-use crate::tuning::POLLS_PER_TICK;
+use crate::tuning::{CANCEL_RESUMES, POLLS_PER_TICK};
 
 /// The half of a local set that other threads may touch.
 pub(crate) struct LocalShared {
     inbox: Injector<Header>,
     waker: Mutex<Option<Waker>>,
-    /// Only touched while `context::local()` is this set, which is on the home thread only.
+    /// Only touched while `CURRENT` is this set, which is on the home thread only.
     queue: UnsafeCell<VecDeque<Entry>>,
 }
 
@@ -36,14 +43,27 @@ unsafe impl Sync for LocalShared {}
 
 /// Runs `!Send` futures on the thread that made it.
 ///
-/// Drive it with [`run_until`](LocalSet::run_until); dropping it drops its tasks, on this thread.
+/// Drive it with [`run_until`](LocalSet::run_until); dropping it drops its tasks, on this thread, and
+/// lets its coroutines unwind. One that catches its cancellation and waits again, a thousand times over,
+/// is leaked. While the thread unwinds, coroutines cannot: they do when the task, or the outermost call
+/// that runs tasks, has caught the panic, or else when the thread ends.
 pub struct LocalSet {
+    /// `!Send`: bodies and outputs stay on the home thread (rule 8).
+    tasks: Rc<LocalTasks>,
+}
+
+/// The half of a local set that its home thread alone touches.
+struct LocalTasks {
     shared: Arc<LocalShared>,
     shard: Shard,
     spawned: Cell<u64>,
     stopping: Cell<bool>,
-    /// `!Send`: bodies and outputs stay on the home thread (rule 8).
-    home: PhantomData<*const ()>,
+    /// The thread keeps this set, because of its coroutines.
+    is_kept: Cell<bool>,
+    /// It was dropped while the thread unwound, and has coroutines left.
+    is_orphan: Cell<bool>,
+    /// Its tasks are being ended: one of them may own it.
+    is_finishing: Cell<bool>,
 }
 
 /// Awaits a local task's output on its home thread.
@@ -60,7 +80,7 @@ impl LocalShared {
     /// # Safety
     /// Rule 6: `shared` is the task's set and `entry` has not been queued yet.
     pub(crate) unsafe fn submit(shared: *const LocalShared, entry: Entry) {
-        if std::ptr::eq(context::local(), shared) {
+        if is_running(shared) {
             // SAFETY: rule 6: alive; and we are on the home thread while the set runs.
             unsafe { &*shared }.push_here(entry);
             return;
@@ -91,7 +111,7 @@ impl LocalShared {
         }
     }
 
-    /// Only while `context::local()` is this set.
+    /// Only while `CURRENT` is this set.
     fn push_here(&self, entry: Entry) {
         // SAFETY: confined to the home thread, and no other access is active: entries are run
         // outside of the closure.
@@ -99,7 +119,7 @@ impl LocalShared {
             .with_mut(|queue| unsafe { (*queue).push_back(entry) });
     }
 
-    /// Only while `context::local()` is this set.
+    /// Only while `CURRENT` is this set.
     fn pop_here(&self) -> Option<Entry> {
         // SAFETY: as in `push_here`.
         self.queue.with_mut(|queue| unsafe { (*queue).pop_front() })
@@ -115,7 +135,7 @@ impl Default for LocalSet {
 impl LocalSet {
     /// An empty set, at home on this thread.
     pub fn new() -> LocalSet {
-        LocalSet {
+        let tasks = LocalTasks {
             shared: Arc::new(LocalShared {
                 inbox: Injector::default(),
                 waker: Mutex::new(None),
@@ -124,7 +144,12 @@ impl LocalSet {
             shard: Registry::new().owner(),
             spawned: Cell::new(0),
             stopping: Cell::new(false),
-            home: PhantomData,
+            is_kept: Cell::new(false),
+            is_orphan: Cell::new(false),
+            is_finishing: Cell::new(false),
+        };
+        LocalSet {
+            tasks: Rc::new(tasks),
         }
     }
 
@@ -153,6 +178,21 @@ impl LocalSet {
         B: Body + 'static,
         B::Output: 'static,
     {
+        self.tasks.spawn_body(body, options)
+    }
+
+    /// Awaits `future`, and runs the set's tasks meanwhile.
+    pub fn run_until<F: Future>(&self, future: F) -> RunUntil<'_, F> {
+        RunUntil { set: self, future }
+    }
+}
+
+impl LocalTasks {
+    fn spawn_body<B>(&self, body: B, options: Options) -> LocalJoinHandle<B::Output>
+    where
+        B: Body + 'static,
+        B::Output: 'static,
+    {
         self.spawned.set(self.spawned.get() + 1);
         let id = || TaskId::numbered(u16::MAX - 2, self.spawned.get());
         let home = Arc::as_ptr(&self.shared).cast();
@@ -176,29 +216,209 @@ impl LocalSet {
         }
     }
 
-    /// Awaits `future`, and runs the set's tasks meanwhile.
-    pub fn run_until<F: Future>(&self, future: F) -> RunUntil<'_, F> {
-        RunUntil { set: self, future }
+    /// Ends every task: futures are dropped, coroutines unwind, one that goes on waiting is leaked.
+    fn finish(self: &Rc<Self>) {
+        self.stopping.set(true);
+        if self.is_finishing.replace(true) || self.is_lost() {
+            return;
+        }
+        // Coroutines go on only inside of a call that runs tasks.
+        let runs_tasks = RunsTasks::begin();
+        self.enter(|| {
+            self.cancel_suspended();
+            for _ in 0..CANCEL_RESUMES {
+                let ready: Vec<Entry> = std::iter::from_fn(|| self.take_ready()).collect();
+                if ready.is_empty() && !self.wait_for_sections() {
+                    break;
+                }
+                for entry in ready {
+                    // HELD by us: these only mark the task.
+                    let state = &entry.header().state;
+                    let _ = match entry.ending() {
+                        Ending::Wait => state.cancel(),
+                        Ending::Drop | Ending::Unwind => state.cancel_by_force(),
+                    };
+                    if let Ran::Again(entry) = entry.run(&**self) {
+                        self.shared.push_here(entry);
+                    }
+                }
+            }
+            let is_over = || self.shard.registry().is_empty() && self.shared.inbox.close_if_empty();
+            self.end_tasks(is_over, |entry| {
+                let _ = entry.cancel(&**self);
+            });
+        });
+        self.forget_waker();
+        self.is_orphan.set(false);
+        self.is_finishing.set(false);
+        self.let_go();
+        drop(runs_tasks);
+    }
+
+    /// True for a set that a thread-local keeps, when the process exits inside of a call that runs
+    /// tasks: thread-locals that its coroutines refer to may be gone.
+    fn is_lost(&self) -> bool {
+        #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+        return context::runs_tasks()
+            && self.is_kept.get()
+            && !self.shard.registry().is_empty()
+            && crate::thread_end::process_exits();
+        #[cfg(any(windlass_loom, windlass_shuttle))]
+        return false;
+    }
+
+    /// Waits until a task can go on, if one waits inside of a section that ends by itself (for children
+    /// that borrow from it). False: there is none, or this is a simulation, whose one thread must not
+    /// sleep.
+    fn wait_for_sections(&self) -> bool {
+        let mut waits = false;
+        self.shard.registry().walk(|task| {
+            waits = self.is_in_section(&task);
+            !waits
+        });
+        if !waits || with_world(|world| world.is_some()) {
+            return false;
+        }
+        crate::block_anywhere(std::future::poll_fn(|cx| {
+            self.remember_waker(cx);
+            match self.shared.inbox.is_empty() {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            }
+        }));
+        true
+    }
+
+    /// Wakes of tasks on other threads wake `cx` from now on.
+    fn remember_waker(&self, cx: &Context<'_>) {
+        let mut there = self.shared.waker.lock();
+        if there.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
+            return;
+        }
+        let old = there.replace(cx.waker().clone());
+        // It may be anybody's: not under the lock.
+        drop(there);
+        contain(|| drop(old));
+    }
+
+    fn forget_waker(&self) {
+        let old = self.shared.waker.lock().take();
+        contain(|| drop(old));
+    }
+
+    /// As `finish`, while the thread unwinds: a coroutine's own destructors would believe that it is
+    /// the coroutine that panics. So those that have begun are left to `finish_orphans`, or to the end
+    /// of the thread.
+    fn finish_but_coroutines(self: &Rc<Self>) {
+        self.stopping.set(true);
+        if self.is_finishing.get() || self.is_lost() {
+            return;
+        }
+        let _runs_tasks = RunsTasks::begin();
+        let begun: RefCell<Vec<Entry>> = RefCell::default();
+        self.enter(|| {
+            self.cancel_suspended();
+            let is_over = || {
+                let is_registered = |entry: &&Entry| entry.header().is_registered();
+                let left = begun.borrow().iter().filter(is_registered).count();
+                self.shard.registry().len() == left
+            };
+            self.end_tasks(is_over, |entry| match entry.unwinds() {
+                true => begun.borrow_mut().push(entry),
+                false => {
+                    let _ = entry.cancel(&**self);
+                }
+            });
+            let begun = begun.take();
+            if !begun.is_empty() {
+                self.is_orphan.set(true);
+                HAS_ORPHANS.with(|orphans| orphans.set(true));
+            }
+            for entry in begun {
+                self.shared.push_here(entry);
+            }
+        });
+        self.forget_waker();
+    }
+
+    /// Gives every task that is queued to `end`, until `is_over`: no other is on its way.
+    fn end_tasks(&self, is_over: impl Fn() -> bool, end: impl Fn(Entry)) {
+        loop {
+            while let Some(entry) = self.take_ready() {
+                // HELD by us: this only marks the task.
+                let _ = entry.header().state.cancel_by_force();
+                end(entry);
+            }
+            if is_over() {
+                return;
+            }
+            // A waker on another thread is between taking a task and queueing it.
+            hint::spin_loop();
+            thread::yield_now();
+        }
+    }
+
+    /// The thread keeps this set until its coroutines have ended.
+    fn keep(self: &Rc<Self>) {
+        if !self.is_kept.replace(true) {
+            KEPT.with(|kept| kept.borrow_mut().push(self.clone()));
+        }
+    }
+
+    /// The thread no longer keeps this set.
+    fn let_go(self: &Rc<Self>) {
+        if self.is_kept.replace(false) {
+            let let_go = KEPT.with(|kept| {
+                let mut kept = kept.borrow_mut();
+                let index = kept.iter().position(|set| Rc::ptr_eq(set, self));
+                index.map(|index| kept.swap_remove(index))
+            });
+            drop(let_go);
+        }
+    }
+
+    /// True if this task of the set waits inside of a section that ends by itself.
+    fn is_in_section(&self, task: &TaskRef) -> bool {
+        // SAFETY: rules 1 and 2: the task is registered, so it is not complete; and it is at home on this
+        // thread, so no other one looks at its body.
+        unsafe { (task.header().vtable.ending)(task.as_ptr()) == Ending::Wait }
+    }
+
+    /// Cancels what is suspended, which moves it to the queue. What is inside of a section that ends by
+    /// itself stays there, and is woken: it may see to it that the section ends soon.
+    fn cancel_suspended(&self) {
+        self.shard.registry().walk(|task| {
+            match self.is_in_section(&task) {
+                true => {
+                    task.cancel();
+                    task.wake();
+                }
+                false => task.cancel_by_force(),
+            }
+            true
+        });
+    }
+
+    /// The next task that is queued, here or in the inbox.
+    fn take_ready(&self) -> Option<Entry> {
+        self.shared.pop_here().or_else(|| self.take_inbox())
     }
 
     /// Runs `f` with this set as the one that `spawn_local` finds.
-    fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Leave(*const LocalShared, *const LocalSet);
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                context::set_local(self.0);
-                CURRENT.with(|current| current.set(self.1));
+    fn enter<R>(self: &Rc<Self>, f: impl FnOnce() -> R) -> R {
+        struct Entered(Cell<*const LocalTasks>);
+        impl Exchange for Entered {
+            fn exchange(&self) {
+                CURRENT.with(|current| current.swap(&self.0));
             }
         }
-        let before = CURRENT.with(|current| current.replace(self));
-        let _leave = Leave(context::set_local(Arc::as_ptr(&self.shared)), before);
-        f()
+        context::installed(&Entered(Cell::new(Rc::as_ptr(self))), f)
     }
 
     /// Gives up to a tick's worth of tasks their turn. True: there may be more.
     fn tick(&self) -> bool {
         for _ in 0..POLLS_PER_TICK {
-            let Some(entry) = self.shared.pop_here().or_else(|| self.take_inbox()) else {
+            let Some(entry) = self.take_ready() else {
                 return false;
             };
             if let Ran::Again(entry) = entry.run(self) {
@@ -224,11 +444,69 @@ impl LocalSet {
 
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 std::thread_local! {
-    static CURRENT: Cell<*const LocalSet> = const { Cell::new(std::ptr::null()) };
+    static CURRENT: Cell<*const LocalTasks> = const { Cell::new(std::ptr::null()) };
+    /// Sets with coroutines that have begun. Without a destructor, so it is there to the end.
+    static KEPT: ManuallyDrop<RefCell<Vec<Rc<LocalTasks>>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+    /// Some of them were dropped while the thread unwound.
+    static HAS_ORPHANS: Cell<bool> = const { Cell::new(false) };
 }
 #[cfg(any(windlass_loom, windlass_shuttle))]
 crate::sync::thread_local! {
-    static CURRENT: Cell<*const LocalSet> = Cell::new(std::ptr::null());
+    static CURRENT: Cell<*const LocalTasks> = Cell::new(std::ptr::null());
+    static KEPT: ManuallyDrop<RefCell<Vec<Rc<LocalTasks>>>> =
+        ManuallyDrop::new(RefCell::new(Vec::new()));
+    static HAS_ORPHANS: Cell<bool> = Cell::new(false);
+}
+
+/// True if this thread is inside the set that `shared` is a half of.
+fn is_running(shared: *const LocalShared) -> bool {
+    let set = CURRENT.with(Cell::get);
+    // SAFETY: as in `spawn_local_body`.
+    unsafe { set.as_ref() }.is_some_and(|set| std::ptr::eq(Arc::as_ptr(&set.shared), shared))
+}
+
+/// A coroutine of the set that runs on this thread has begun.
+pub(crate) fn note_coroutine() {
+    let set = CURRENT.with(Cell::get);
+    if set.is_null() {
+        return;
+    }
+    // SAFETY: `enter` took the pointer from the `Rc` that it borrows until it returns, and we are
+    // inside of it, on this thread.
+    let set = unsafe {
+        Rc::increment_strong_count(set);
+        Rc::from_raw(set)
+    };
+    set.keep();
+}
+
+/// Lets the coroutines of sets unwind that were dropped while the thread unwound, if it no longer does:
+/// for the end of a call that has caught the panic.
+pub(crate) fn finish_orphans() {
+    if thread::panicking() || !HAS_ORPHANS.with(|orphans| orphans.replace(false)) {
+        return;
+    }
+    let orphan = || {
+        KEPT.with(|kept| {
+            let kept = kept.borrow();
+            kept.iter().find(|set| set.is_orphan.get()).cloned()
+        })
+    };
+    while let Some(set) = orphan() {
+        set.is_orphan.set(false);
+        contain(|| set.finish());
+    }
+}
+
+/// Ends the sets whose coroutines have begun on this thread and have not ended: the thread ends.
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+pub(crate) fn finish_sets_of_thread() {
+    while let Some(set) = KEPT.with(|kept| kept.borrow_mut().pop()) {
+        set.is_kept.set(false);
+        // A destructor that panics must not keep the others, nor whoever joins the thread.
+        contain(|| set.finish());
+    }
 }
 
 /// Starts a `!Send` task on the local set that is being run on this thread.
@@ -265,7 +543,7 @@ where
     }
 }
 
-impl Scheduler for LocalSet {
+impl Scheduler for LocalTasks {
     fn register(&self, header: &Header) {
         self.shard.register(header);
     }
@@ -291,20 +569,13 @@ impl<F: Future> Future for RunUntil<'_, F> {
             let this = self.get_unchecked_mut();
             (this.set, Pin::new_unchecked(&mut this.future))
         };
-        let same = |there: &Option<Waker>| there.as_ref().is_some_and(|w| w.will_wake(cx.waker()));
-        let mut there = set.shared.waker.lock();
-        if !same(&there) {
-            let old = there.replace(cx.waker().clone());
-            drop(there);
-            drop(old);
-        } else {
-            drop(there);
-        }
-        set.enter(|| {
+        let tasks = &set.tasks;
+        tasks.remember_waker(cx);
+        tasks.enter(|| {
             if let Poll::Ready(output) = future.poll(cx) {
                 return Poll::Ready(output);
             }
-            if set.tick() {
+            if tasks.tick() {
                 cx.waker().wake_by_ref();
             }
             Poll::Pending
@@ -312,32 +583,18 @@ impl<F: Future> Future for RunUntil<'_, F> {
     }
 }
 
-/// Drops every task of the set, here, on its home thread.
+/// The frames of this drop are as large as those of so many nested destructors of outputs: it runs
+/// the set.
+const LEVELS_OF_DROP: u32 = 4;
+
+/// Ends every task of the set, here, on its home thread.
 impl Drop for LocalSet {
     fn drop(&mut self) {
-        self.stopping.set(true);
-        self.enter(|| {
-            self.shard.registry().walk(|task| {
-                task.cancel_by_force();
-                true
-            });
-            loop {
-                while let Some(entry) = self.shared.pop_here().or_else(|| self.take_inbox()) {
-                    // HELD by us: this only marks the task.
-                    let _ = entry.header().state.cancel_by_force();
-                    if let Ran::Again(entry) = entry.run(self) {
-                        self.shared.push_here(entry);
-                    }
-                }
-                if self.shard.registry().is_empty() && self.shared.inbox.close_if_empty() {
-                    return;
-                }
-                // A waker on another thread is between taking a task and queueing it.
-                hint::spin_loop();
-                thread::yield_now();
-            }
+        // A task may hold another set, and so on.
+        nested_levels(LEVELS_OF_DROP, || match thread::panicking() {
+            false => self.tasks.finish(),
+            true => self.tasks.finish_but_coroutines(),
         });
-        self.shared.waker.lock().take();
     }
 }
 
@@ -369,8 +626,8 @@ impl<T> Future for LocalJoinHandle<T> {
 impl std::fmt::Debug for LocalSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LocalSet")
-            .field("suspended", &self.shard.registry().len())
-            .field("inbox", &self.shared.inbox.len())
+            .field("suspended", &self.tasks.shard.registry().len())
+            .field("inbox", &self.tasks.shared.inbox.len())
             .finish_non_exhaustive()
     }
 }

@@ -191,3 +191,13 @@ impl Policy {
         lone_notify_max_ns: 0,
     };
 }
+
+/// Times that a cancelled coroutine is told so before it is given up: one that catches its
+/// cancellation and waits again has shown by then that it will go on doing so.
+pub const CANCEL_RESUMES: usize = 1_000;
+
+/// Nested destructors of outputs and messages before the first fresh stack: each takes up to 3 KiB in
+/// a build without optimisation, and a coroutine has 64 KiB of which it has used some.
+pub const NESTED_DROPS_AT_FIRST: u32 = 8;
+/// The same on a fresh stack of a megabyte.
+pub const NESTED_DROPS_PER_STACK: u32 = 200;

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::context;
+use crate::context::{self, Barrier, RunsTasks};
 use crate::sched::while_blocked;
 use crate::sync::{Arc, Parker};
 
@@ -105,13 +105,17 @@ pub fn block_thread<F: Future>(future: Pin<&mut F>) -> F::Output {
     sleep_until_ready(future)
 }
 
-/// As [`block_thread`], for those who must not panic: the end of a runtime, inside another one.
+/// As [`block_thread`], for those who must not panic: the end of a runtime inside another one, and
+/// a coroutine that waits while it unwinds.
 pub fn block_anywhere<F: Future>(future: F) -> F::Output {
     sleep_until_ready(pin!(future))
 }
 
 fn sleep_until_ready<F: Future>(mut future: Pin<&mut F>) -> F::Output {
-    let own = SIGNAL.with(|own| own.borrow().clone());
+    // A thread that ends has none: it parks.
+    let own = SIGNAL
+        .try_with(|own| own.borrow().clone())
+        .unwrap_or_default();
     let signal = own.unwrap_or_else(|| Arc::new(Parker::new()));
     let waker = Waker::from(Arc::new(SignalWaker(signal.clone())));
     let mut cx = Context::from_waker(&waker);
@@ -127,12 +131,20 @@ fn sleep_until_ready<F: Future>(mut future: Pin<&mut F>) -> F::Output {
 /// This thread waits in a `block_on` until this is dropped.
 #[derive(Debug)]
 #[must_use = "the wait ends when this is dropped"]
-pub struct Waiting(std::marker::PhantomData<*const ()>);
+pub struct Waiting {
+    _barrier: Barrier,
+    _runs_tasks: RunsTasks,
+}
 
 impl Drop for Waiting {
     fn drop(&mut self) {
         WAITING.with(|waiting| waiting.set(false));
     }
+}
+
+/// True while this thread waits in a `block_on`: another one inside of it is refused.
+pub fn is_waiting() -> bool {
+    WAITING.with(Cell::get)
 }
 
 /// For whoever waits in another way than [`block_on`] does.
@@ -152,5 +164,8 @@ pub fn begin_wait() -> Waiting {
          instead, or move the blocking call into spawn_blocking"
     );
     WAITING.with(|waiting| waiting.set(true));
-    Waiting(std::marker::PhantomData)
+    Waiting {
+        _barrier: Barrier::raise(),
+        _runs_tasks: RunsTasks::begin(),
+    }
 }

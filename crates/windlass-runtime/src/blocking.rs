@@ -12,7 +12,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::context;
+use windlass_core::context::{self, RunsTasks};
 use windlass_core::sync::{Condvar, Mutex, MutexGuard, clock, thread};
 use windlass_core::task::{Entry, Header, Job, JoinHandle, Options, Ran, Scheduler, TaskRef};
 use windlass_core::tuning::GRACE_NS;
@@ -332,7 +332,10 @@ impl BlockingPool {
             context::set_post(post);
             let entered = runtime.enter();
             drop(runtime);
+            // Coroutines of io tasks begin here.
+            let runs_tasks = RunsTasks::begin();
             pool.run(start);
+            drop(runs_tasks);
             drop(entered);
             pool.leave(post);
         })?;

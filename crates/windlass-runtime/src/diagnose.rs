@@ -69,13 +69,14 @@ fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<(
     let (pool, blocking) = (&snapshot.pool, &snapshot.blocking);
     writeln!(
         out,
-        "workers {} (awake {}, searching {})  injector {}  high/low/background {:?}  rescued {}",
+        "workers {} (awake {}, searching {})  injector {}  high/low/background {:?}  rescued {} (driver {})",
         pool.workers.len(),
         pool.unparked,
         pool.searching,
         pool.injector_len,
         pool.class_len,
         pool.tasks_rescued,
+        pool.driver_rescues,
     )?;
     writeln!(
         out,

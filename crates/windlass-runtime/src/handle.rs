@@ -1,6 +1,6 @@
 //! Handles to a runtime, and the one that this thread has entered.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -26,7 +26,40 @@ use crate::time::Instant;
 pub struct Handle(Arc<Shared>);
 
 thread_local! {
-    static ENTERED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+    static ENTRIES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A runtime that this thread has entered.
+pub(crate) struct Entered {
+    /// Which guard it belongs to.
+    number: u64,
+    handle: Handle,
+}
+
+/// How many runtimes this thread has entered.
+pub(crate) fn entered_depth() -> usize {
+    ENTERED
+        .try_with(|entered| entered.borrow().len())
+        .unwrap_or(0)
+}
+
+/// A coroutine was suspended on a thread that is no worker: the runtimes that it has entered since
+/// `depth` are not entered by the code that runs next.
+pub(crate) fn take_entered(depth: usize) -> Vec<Entered> {
+    ENTERED
+        .try_with(|entered| match entered.borrow_mut() {
+            mut entered if entered.len() > depth => entered.split_off(depth),
+            _ => Vec::new(),
+        })
+        .unwrap_or_default()
+}
+
+/// The coroutine goes on.
+pub(crate) fn put_entered(again: Vec<Entered>) {
+    if !again.is_empty() {
+        let _ = ENTERED.try_with(|entered| entered.borrow_mut().extend(again));
+    }
 }
 
 /// This thread is in no runtime.
@@ -95,9 +128,12 @@ impl Handle {
         {
             return Ok(Handle(shared));
         }
-        ENTERED
-            .with(|entered| entered.borrow().last().cloned())
-            .ok_or(NoRuntime)
+        // A thread that ends has left every runtime.
+        let entered = ENTERED.try_with(|entered| {
+            let entered = entered.borrow();
+            entered.last().map(|entered| entered.handle.clone())
+        });
+        entered.ok().flatten().ok_or(NoRuntime)
     }
 
     /// The runtime this thread is in.
@@ -311,14 +347,14 @@ impl Handle {
         }
     }
 
-    /// Makes this runtime the one that `spawn` finds on this thread, until the guard is dropped.
+    /// Makes this runtime the one that `spawn` finds on this thread, until the guard is dropped. In
+    /// the destructors of a thread that ends it has no effect.
     pub fn enter(&self) -> EnterGuard {
-        let depth = ENTERED.with(|entered| {
-            entered.borrow_mut().push(self.clone());
-            entered.borrow().len()
-        });
+        let number = ENTRIES.with(|entries| entries.replace(entries.get() + 1));
+        let handle = self.clone();
+        let _ = ENTERED.try_with(|entered| entered.borrow_mut().push(Entered { number, handle }));
         EnterGuard {
-            depth,
+            number,
             thread: PhantomData,
         }
     }
@@ -331,6 +367,12 @@ impl Handle {
     /// Writes workers, queues, suspended tasks and the latest events, for people.
     pub fn debug_dump(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
         diagnose::dump(&self.0, out)
+    }
+
+    /// Tasks of a simulation that panicked and whose handle nobody has awaited, in words.
+    pub(crate) fn unobserved_panics(&self) -> Vec<String> {
+        let simulator = self.0.simulator();
+        simulator.map_or_else(Vec::new, |simulator| simulator.world().unobserved_panics())
     }
 
     /// True on a worker or blocking thread of this runtime.
@@ -347,18 +389,20 @@ impl Handle {
 #[derive(Debug)]
 #[must_use = "the runtime is left when the guard is dropped"]
 pub struct EnterGuard {
-    depth: usize,
+    number: u64,
     /// `!Send`: it belongs to its thread.
     thread: PhantomData<*const ()>,
 }
 
 impl Drop for EnterGuard {
     fn drop(&mut self) {
-        let left = ENTERED.with(|entered| {
+        let left = ENTERED.try_with(|entered| {
             let mut entered = entered.borrow_mut();
             // Also when guards are dropped out of order: everything entered since then is left.
-            let keep = (self.depth - 1).min(entered.len());
-            entered.split_off(keep)
+            let own = entered
+                .iter()
+                .rposition(|entered| entered.number == self.number)?;
+            Some(entered.split_off(own))
         });
         drop(left);
     }
@@ -409,18 +453,22 @@ where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
 {
-    let entered = ENTERED.with(|entered| match entered.borrow().last() {
-        Some(handle) => Ok(handle.pool().spawn_from_outside(body, options)),
-        None => Err((body, options)),
+    let mut task = Some((body, options));
+    let spawned = ENTERED.try_with(|entered| {
+        let entered = entered.borrow();
+        let runtime = &entered.last()?.handle;
+        let (body, options) = task.take()?;
+        Some(runtime.pool().spawn_from_outside(body, options))
     });
-    match entered {
+    match (spawned, task) {
         // Only now, when nothing is borrowed any more: a refused future's destructor may enter a
         // runtime itself.
-        Ok((handle, refused)) => {
+        (Ok(Some((handle, refused))), _) => {
             drop(refused);
             handle
         }
-        Err((body, options)) => Handle::current_or_default().spawn_body(body, options),
+        (_, Some((body, options))) => Handle::current_or_default().spawn_body(body, options),
+        (_, None) => unreachable!("what was taken was spawned"),
     }
 }
 

@@ -2,7 +2,8 @@
 //! simulator, diagnostics.
 //!
 //! Applications use the `windlass` crate, which re-exports all of this. The model checkers build
-//! the locks, the channels and the timers only: the rest starts real threads.
+//! the locks, the channels, the timers and the word of a resource's readiness only: the rest starts
+//! real threads or asks the kernel.
 
 /// What the model checkers leave out.
 macro_rules! outside_of_models {
@@ -62,4 +63,10 @@ outside_of_models! {
     pub use task_local::{NotInScope, Scoped, TaskLocal};
     #[cfg(feature = "tokio-guest")]
     pub use tokio_guest::{GuestError, WithTokio, try_with_tokio, with_tokio};
+}
+
+/// What the macros expand to; not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use windlass_core::context::Lent;
 }

@@ -234,6 +234,46 @@ pub(crate) fn descriptor_of_process(_: u32) -> io::Result<std::os::fd::OwnedFd> 
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Has the kernel kill a command when the thread that starts it ends.
+pub(crate) fn end_with_thread(command: &mut std::process::Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt;
+        let parent = std::process::id();
+        let set = move || {
+            // SAFETY: system calls without pointers, which a child of fork may make before it is
+            // another program: both are async-signal-safe.
+            let gone = unsafe {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                // The parent may have ended before the kernel was told.
+                libc::getppid() as u32 != parent
+            };
+            match gone {
+                // No allocation in a child of fork: a plain number.
+                true => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+                false => Ok(()),
+            }
+        };
+        // SAFETY: the closure allocates nothing and takes no lock.
+        unsafe { command.pre_exec(set) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// Kills a process, or the group that it leads. The number must be that of a child which was not
+/// waited for: then it is nobody else's.
+pub(crate) fn kill(number: u32, group: bool) {
+    let Ok(number) = libc::pid_t::try_from(number) else {
+        return;
+    };
+    let target = if group { -number } else { number };
+    // SAFETY: takes no pointers. An error: it has ended.
+    unsafe { libc::kill(target, libc::SIGKILL) };
+}
+
 /// The cores that this thread may run on, in order.
 #[cfg(target_os = "linux")]
 pub(crate) fn affinity() -> io::Result<Vec<usize>> {
@@ -393,4 +433,51 @@ fn check(result: libc::c_int) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// True if a word among this thread's thread-locals satisfies `wanted`: those of the program itself and
+/// of the libraries that were loaded with it.
+#[cfg(target_os = "linux")]
+pub(crate) fn any_thread_local(mut wanted: impl FnMut(usize) -> bool) -> bool {
+    struct Search<'a> {
+        wanted: &'a mut dyn FnMut(usize) -> bool,
+        found: bool,
+    }
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _size: libc::size_t,
+        search: *mut libc::c_void,
+    ) -> libc::c_int {
+        // SAFETY: `dl_iterate_phdr` passes a valid description, and what it was given.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
+        if info.dlpi_tls_data.is_null() || info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the description says so.
+        let headers =
+            unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let size = headers.iter().find(|header| header.p_type == libc::PT_TLS);
+        let words = size.map_or(0, |header| header.p_memsz as usize / size_of::<usize>());
+        let first = info.dlpi_tls_data.cast_const().cast::<usize>();
+        for index in 0..words {
+            // SAFETY: the block is this thread's, of that size and aligned to words. It may have no
+            // Rust type and may hold padding: it is read as the processor would.
+            let word = unsafe { first.wrapping_add(index).read_volatile() };
+            search.found |= (search.wanted)(word);
+        }
+        i32::from(search.found)
+    }
+    let mut search = Search {
+        wanted: &mut wanted,
+        found: false,
+    };
+    // SAFETY: `look` does not keep the pointer, and nobody else has it.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
+/// There is no way to look at thread-locals here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn any_thread_local(_wanted: impl FnMut(usize) -> bool) -> bool {
+    false
 }

@@ -16,16 +16,26 @@ thread_local! {
 
 /// This thread uses `shard` from now on; gives the one before.
 pub(crate) fn set_shard(shard: Option<Arc<Shard>>) -> Option<Arc<Shard>> {
-    SHARD.with(|place| place.replace(shard))
+    // A thread that ends has none, and makes no more timers.
+    SHARD
+        .try_with(|place| place.replace(shard))
+        .unwrap_or_default()
 }
 
 /// Calls `f` with the shard that this thread's timers go to.
 #[inline]
 pub(crate) fn with_shard<R>(f: impl FnOnce(&Arc<Shard>) -> R) -> R {
-    SHARD.with(|place| match &*place.borrow() {
-        Some(shard) => f(shard),
-        None => f(Handle::current_or_default().shared().timers().outside()),
-    })
+    let mut f = Some(f);
+    let own = SHARD.try_with(|place| {
+        let own = place.borrow();
+        let shard = own.as_ref()?;
+        Some(f.take()?(shard))
+    });
+    match (own, f) {
+        (Ok(Some(result)), _) => result,
+        (_, Some(f)) => f(Handle::current_or_default().shared().timers().outside()),
+        (_, None) => unreachable!("it was called, and gave a result"),
+    }
 }
 
 /// The shard of the program's default runtime, which does not end.

@@ -1,6 +1,5 @@
 //! Values that belong to a task, not to a thread.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,6 +7,7 @@ use std::task::{Context, Poll};
 use std::thread::LocalKey;
 
 use pin_project_lite::pin_project;
+use windlass_core::context::Lent;
 
 /// Declares values that a future sees while it runs inside [`TaskLocal::scope`].
 ///
@@ -28,8 +28,8 @@ macro_rules! task_local {
         $($(#[$attribute])*
         $visibility static $name: $crate::TaskLocal<$type> = {
             ::std::thread_local! {
-                static VALUE: ::std::cell::RefCell<::std::option::Option<$type>> =
-                    const { ::std::cell::RefCell::new(::std::option::Option::None) };
+                static VALUE: $crate::__private::Lent<$type> =
+                    const { $crate::__private::Lent::new() };
             }
             $crate::TaskLocal::__new(&VALUE)
         };)*
@@ -37,7 +37,7 @@ macro_rules! task_local {
 }
 
 /// A value that belongs to a task; made by [`task_local!`](crate::task_local).
-pub struct TaskLocal<T: 'static>(&'static LocalKey<RefCell<Option<T>>>);
+pub struct TaskLocal<T: 'static>(&'static LocalKey<Lent<T>>);
 
 /// The code does not run inside a scope of this value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl std::error::Error for NotInScope {}
 
 impl<T: 'static> TaskLocal<T> {
     #[doc(hidden)]
-    pub const fn __new(key: &'static LocalKey<RefCell<Option<T>>>) -> Self {
+    pub const fn __new(key: &'static LocalKey<Lent<T>>) -> Self {
         TaskLocal(key)
     }
 
@@ -63,15 +63,14 @@ impl<T: 'static> TaskLocal<T> {
     pub fn scope<F: Future>(&'static self, value: T, future: F) -> Scoped<T, F> {
         Scoped {
             local: self,
-            value: Some(value),
+            value,
             future,
         }
     }
 
     /// Runs `f` with the value set.
     pub fn sync_scope<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
-        let mut place = Some(value);
-        self.inside(&mut place, f)
+        Lent::lend(self.0, &value, f)
     }
 
     /// Calls `f` with the value.
@@ -88,7 +87,7 @@ impl<T: 'static> TaskLocal<T> {
 
     /// Calls `f` with the value, if it is set.
     pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, NotInScope> {
-        self.0.with(|place| match &*place.borrow() {
+        Lent::with(self.0, |value| match value {
             Some(value) => Ok(f(value)),
             None => Err(NotInScope { _private: () }),
         })
@@ -105,22 +104,6 @@ impl<T: 'static> TaskLocal<T> {
     {
         self.with(T::clone)
     }
-
-    /// Swaps the value into its place for the duration of `f`, and out again in any case.
-    fn inside<R>(&'static self, value: &mut Option<T>, f: impl FnOnce() -> R) -> R {
-        struct Leave<'a, T: 'static>(&'static TaskLocal<T>, &'a mut Option<T>);
-        impl<T> Drop for Leave<'_, T> {
-            fn drop(&mut self) {
-                self.0
-                    .0
-                    .with(|place| std::mem::swap(&mut *place.borrow_mut(), self.1));
-            }
-        }
-        self.0
-            .with(|place| std::mem::swap(&mut *place.borrow_mut(), value));
-        let _leave = Leave(self, value);
-        f()
-    }
 }
 
 impl<T> fmt::Debug for TaskLocal<T> {
@@ -134,7 +117,7 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Scoped<T: 'static, F> {
         local: &'static TaskLocal<T>,
-        value: Option<T>,
+        value: T,
         #[pin]
         future: F,
     }
@@ -146,7 +129,7 @@ impl<T, F: Future> Future for Scoped<T, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let future = this.future;
-        this.local.inside(this.value, || future.poll(cx))
+        Lent::lend(this.local.0, this.value, || future.poll(cx))
     }
 }
 

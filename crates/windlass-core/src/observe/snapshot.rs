@@ -28,6 +28,9 @@ pub struct PoolSnapshot {
     /// Tasks that the watchdog moved away from workers that did not come back to them, while all
     /// others were awake and had not stolen them.
     pub tasks_rescued: u64,
+    /// Times that every worker slept elsewhere and the watchdog had to send one to the driver. Not
+    /// zero: a bug of the engine, which would have lost timers and sockets.
+    pub driver_rescues: u64,
     /// Bytes of free task blocks in the shared depot.
     pub block_depot_bytes: usize,
 }

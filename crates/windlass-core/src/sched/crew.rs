@@ -3,15 +3,19 @@
 //! A pool has a fixed number of *seats*, and a worker is a thread on one. As many as are *wanted*
 //! should be able to run tasks. One that blocks its thread says so, and if there are too few left
 //! another takes a seat; when it comes back there is one too many, and whoever first has a moment
-//! leaves: it puts what it has queued into the injector and gives up its seat. A resize changes the
+//! leaves: it puts what it has queued into the injector and gives up its seat. A worker counts as
+//! blocked once, however many calls that block are nested on its stack; a coroutine that is
+//! suspended inside such a call does not block its worker meanwhile. A resize changes the
 //! number that is wanted, and the same happens. A worker with pinned tasks does not leave.
 //!
 //! Everything here is behind one lock, which is taken when somebody comes, leaves or blocks. That
 //! there is somebody too many is a bit beside the phase that every worker looks at anyway.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::OnceLock;
 
+use crate::context::{self, Exchange};
 use crate::sched::config::Hooks;
 use crate::sched::pool::{Pool, Remote, run_worker};
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -31,6 +35,9 @@ struct Roster {
     present: usize,
     /// Those of them that block their thread.
     blocked: usize,
+    /// Why each worker blocks its thread: calls that are nested on its stack, and one more if it was
+    /// replaced by somebody else. By number.
+    reasons: Vec<u32>,
     /// Seats below `known` that nobody is on.
     free: Vec<usize>,
     threads: Vec<Option<thread::JoinHandle<()>>>,
@@ -209,20 +216,30 @@ impl Crew {
         }
     }
 
-    /// A worker is about to block its thread.
-    pub(crate) fn begin_block(&self, pool: &Arc<Pool>) {
+    /// A worker is about to block its thread, or does not come back from what it runs. It may be there
+    /// for several reasons at once, and counts as blocked while there is one.
+    fn begin_block(&self, pool: &Arc<Pool>, worker: usize) {
         let mut roster = self.roster.lock();
+        let reasons = roster.reasons(worker);
+        *reasons += 1;
+        if *reasons > 1 {
+            return;
+        }
         roster.blocked += 1;
         if roster.is_short() && !roster.closed && self.start_one(pool, &mut roster).is_err() {
             roster.not_replaced += 1;
         }
     }
 
-    /// It does not any more.
-    pub(crate) fn end_block(&self, pool: &Pool) {
+    /// One reason less; after the last one the worker's thread no longer blocks.
+    fn end_block(&self, pool: &Pool, worker: usize) {
         let mut roster = self.roster.lock();
-        roster.blocked -= 1;
-        self.ask_to_leave(pool, &roster);
+        let reasons = roster.reasons(worker);
+        *reasons -= 1;
+        if *reasons == 0 {
+            roster.blocked -= 1;
+            self.ask_to_leave(pool, &roster);
+        }
     }
 
     /// From now on so many workers are wanted.
@@ -287,12 +304,20 @@ impl Crew {
 }
 
 impl Roster {
+    /// Why this worker blocks its thread.
+    fn reasons(&mut self, worker: usize) -> &mut u32 {
+        if self.reasons.len() <= worker {
+            self.reasons.resize(worker + 1, 0);
+        }
+        &mut self.reasons[worker]
+    }
+
     fn is_short(&self) -> bool {
-        self.present - self.blocked < self.wanted
+        self.present < self.wanted + self.blocked
     }
 
     fn is_crowded(&self) -> bool {
-        self.present - self.blocked > self.wanted
+        self.present > self.wanted + self.blocked
     }
 }
 
@@ -300,21 +325,63 @@ impl Roster {
 /// what is pinned to this one waits. Nobody takes the place of a worker that keeps an order: what comes
 /// next waits for it.
 pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
-    struct End(Arc<Pool>);
-    impl Drop for End {
-        fn drop(&mut self) {
-            self.0.crew.end_block(&self.0);
-        }
+    let is_replaceable =
+        context::with_worker(|worker| worker.is_some_and(|worker| worker.pool.has_many_threads()));
+    if !is_replaceable {
+        return f();
     }
-    let pool = crate::sched::pool::current().filter(|pool| pool.has_many_threads());
-    let _end = pool.map(|pool| {
-        pool.crew.begin_block(&pool);
-        End(pool)
-    });
-    f()
+    context::installed(&BlockedHere(Cell::new(false)), f)
+}
+
+/// The thread's worker counts as blocked while this is exchanged in. Inside a coroutine that is
+/// suspended meanwhile, it is exchanged out: its worker runs others.
+struct BlockedHere(Cell<bool>);
+
+impl Exchange for BlockedHere {
+    fn exchange(&self) {
+        let begins = !self.0.get();
+        self.0.set(begins);
+        context::with_worker(|worker| {
+            let Some(worker) = worker else { return };
+            if begins {
+                worker.pool.crew.begin_block(&worker.pool, worker.index);
+            } else {
+                worker.pool.crew.end_block(&worker.pool, worker.index);
+            }
+        });
+    }
+}
+
+/// Another worker is in the place of one that does not come back, until this is dropped; see
+/// [`Pool::replace_worker`].
+#[derive(Debug)]
+#[must_use = "the worker leaves when this is dropped"]
+pub struct Replacement {
+    pool: Arc<Pool>,
+    worker: usize,
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        self.pool.crew.end_block(&self.pool, self.worker);
+    }
 }
 
 impl Pool {
+    /// Lets another worker take the place of `worker`, which does not come back from what it runs, as
+    /// [`while_blocked`] does for the thread that calls it: for somebody else who has noticed that.
+    /// None if the pool keeps an order, is simulated or ends.
+    pub fn replace_worker(self: &Arc<Pool>, worker: usize) -> Option<Replacement> {
+        if !self.has_many_threads() || self.is_stopping() || worker >= self.crew.known() {
+            return None;
+        }
+        self.crew.begin_block(self, worker);
+        Some(Replacement {
+            pool: self.clone(),
+            worker,
+        })
+    }
+
     /// From now on so many workers run tasks. More are there before this returns; those that are too
     /// many leave when they have a moment, the ones with pinned tasks excepted.
     pub fn resize(self: &Arc<Pool>, workers: usize) -> Result<(), ResizeError> {

@@ -28,11 +28,17 @@
 //!
 //! # Coroutines
 //!
-//! A coroutine may be suspended in the middle of a join or a scope, and others then run on its worker. So
-//! that 1 above still holds, whatever is in the deque when a coroutine is suspended is handed over: it
-//! becomes tasks, and who forked it waits for the latch, as if it had been stolen (`suspended`). A mark that
-//! was taken before says nothing afterwards: everything in the deque has been forked since, by this frame
-//! or one above it, because all that was older is gone.
+//! A coroutine may be suspended in the middle of a join or a scope, and others then run on its worker.
+//! A coroutine may also return with jobs in the deque: it has spawned them into a scope of somebody
+//! else. So that 1 above still holds, what the coroutine has left in the deque since it was resumed is
+//! handed over when the resume ends, either way: it becomes tasks, and who forked it waits for the
+//! latch, as if it had been stolen ([`end_resume`]). What was in the deque before belongs to frames
+//! below the resume, and stays: a resume has a *base*, and nothing on the coroutine's stack takes
+//! what is below it. A mark that was taken before a suspension says nothing afterwards: everything
+//! above the base has been forked since, by the frame that has the mark or by one above it.
+//!
+//! A coroutine that is driven by hand has no scheduler that would run such tasks: whoever drives it may
+//! be the only thread there is, and resume it until it ends. Its jobs are run where it is resumed.
 //!
 //! A coroutine that waits for a latch is suspended itself, shielded: nothing unwinds out of a frame
 //! that others work for.
@@ -56,6 +62,7 @@
 //! the deque between two jobs. The model `fork_a_waiter_takes_no_job_of_somebody_else` checks this, and fails
 //! if the question is asked before `bottom` is read.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -81,24 +88,73 @@ pub fn here<R>(f: impl FnOnce(Option<Here<'_>>) -> R) -> R {
     context::with_worker(|worker| f(worker.map(Here)))
 }
 
-/// A place in a worker's deque, valid until a coroutine is suspended there.
+/// A position in a worker's deque, valid until a coroutine is suspended there.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     bottom: u64,
     worker: usize,
-    suspensions: u64,
+    resume: u64,
 }
 
-/// A coroutine has been suspended on this thread: what its frames have forked and nobody has taken
-/// becomes tasks.
-pub fn suspended() {
+/// The resume of a coroutine that is under way on a worker.
+#[derive(Default)]
+pub(super) struct CurrentResume {
+    /// Tells it from every other of this worker; 0: the worker's own stack.
+    number: Cell<u64>,
+    /// What is in the deque below this belongs to frames on other stacks.
+    base: Cell<u64>,
+    /// Resumes so far.
+    counted: Cell<u64>,
+}
+
+/// What a resume hides until it ends.
+#[derive(Debug)]
+#[must_use = "a resume that begins ends"]
+pub struct Resume(Option<Hidden>);
+
+#[derive(Debug)]
+struct Hidden {
+    number: u64,
+    base: u64,
+}
+
+/// Who runs the jobs that a coroutine leaves behind when its resume ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They become tasks of the pool.
+    HandOver,
+    /// The thread that resumed it, at once.
+    RunHere,
+}
+
+/// A coroutine is about to be resumed on this thread.
+pub fn begin_resume() -> Resume {
+    here(|here| {
+        Resume(here.map(|here| {
+            let resume = &here.0.resume;
+            resume.counted.set(resume.counted.get() + 1);
+            Hidden {
+                number: resume.number.replace(resume.counted.get()),
+                base: resume.base.replace(here.0.remote().forks.mark()),
+            }
+        }))
+    })
+}
+
+/// The coroutine has been suspended, or has returned: sees to the jobs that it left in the deque.
+pub fn end_resume(resume: Resume, leftovers: Leftovers) {
+    let Some(hidden) = resume.0 else { return };
     here(|here| {
         let Some(here) = here else { return };
-        let count = &here.0.suspensions;
-        count.set(count.get() + 1);
-        if !here.0.remote().forks.is_empty() {
-            here.hand_over();
+        while let Some(job) = here.take() {
+            let mut job = HandedOver(Some(job));
+            match leftovers {
+                Leftovers::HandOver => drop(here.0.pool.spawn(job, Options::here())),
+                Leftovers::RunHere => job.run(),
+            }
         }
+        here.0.resume.number.set(hidden.number);
+        here.0.resume.base.set(hidden.base);
     });
 }
 
@@ -109,7 +165,7 @@ impl HandedOver {
     fn run(&mut self) {
         if let Some(job) = self.0.take() {
             // It does not count as being inside a task: as with a stolen one, a wait blocks the thread.
-            // SAFETY: `hand_over` has taken it out of the deque, and this is a worker of the same pool.
+            // SAFETY: `end_resume` has taken it out of the deque, and this is a worker of the same pool.
             context::outside_task(|| unsafe { job.run(Taken::Stolen) });
         }
     }
@@ -132,14 +188,6 @@ impl Drop for HandedOver {
 }
 
 impl Here<'_> {
-    #[cold]
-    fn hand_over(self) {
-        while let Some(job) = self.take() {
-            let body = HandedOver(Some(job));
-            drop(self.0.pool.spawn(body, Options::here()));
-        }
-    }
-
     /// True if others have enough to take already, so that a join need not fork. Each call counts as
     /// a join.
     #[inline(always)]
@@ -170,9 +218,9 @@ impl Here<'_> {
         self.0.pool.workers()
     }
 
-    /// Tells the pool from others while one of its workers is in the frame that asks.
+    /// Tells the pool from every other one of this program.
     pub fn pool_id(self) -> usize {
-        std::ptr::from_ref(&*self.0.pool).addr()
+        self.0.pool.number
     }
 
     /// Where the next fork goes: what is forked from now on is above this mark.
@@ -181,7 +229,7 @@ impl Here<'_> {
         Mark {
             bottom: self.0.remote().forks.mark(),
             worker: self.0.index,
-            suspensions: self.0.suspensions.get(),
+            resume: self.0.resume.number.get(),
         }
     }
 
@@ -196,19 +244,29 @@ impl Here<'_> {
         self.0.announce_fork();
     }
 
-    /// Takes the newest job back. None: the last one has been stolen, or there was none.
+    /// Takes the newest job back. None: the last one of this stack has been stolen, or there was none.
     #[inline]
     pub fn take(self) -> Option<JobRef> {
-        self.0.remote().forks.pop()
+        self.take_from(self.0.resume.base.get())
     }
 
     /// Takes back the newest job, if it was forked above the mark.
     #[inline]
     pub fn take_above(self, mark: Mark) -> Option<JobRef> {
-        let now = self.mark();
-        let all = (now.worker, now.suspensions) != (mark.worker, mark.suspensions);
-        let above = all || (now.bottom.wrapping_sub(mark.bottom) as i64) > 0;
-        above.then(|| self.take()).flatten()
+        let is_valid = (mark.worker, mark.resume) == (self.0.index, self.0.resume.number.get());
+        self.take_from(if is_valid {
+            mark.bottom
+        } else {
+            self.0.resume.base.get()
+        })
+    }
+
+    /// Takes back the newest job, if its position is `lowest` or above.
+    #[inline]
+    fn take_from(self, lowest: u64) -> Option<JobRef> {
+        let forks = &self.0.remote().forks;
+        let is_above = (forks.mark().wrapping_sub(lowest) as i64) > 0;
+        is_above.then(|| forks.pop()).flatten()
     }
 
     /// Runs what was forked above the mark and is still here.

@@ -14,5 +14,5 @@ mod watchdog;
 pub(crate) mod worker;
 
 pub use arrivals::Arrivals;
-pub use crew::{ResizeError, while_blocked};
+pub use crew::{Replacement, ResizeError, while_blocked};
 pub use idle::{Counts, Idle};

@@ -14,7 +14,7 @@ use crate::observe::{
 use crate::queue::{Batch, Classes, Closed, Deque, Injector, Linked, Ring, Slot};
 pub use crate::sched::config::{Config, EventHook, Hooks, Spin, StallHook, ThreadHook};
 use crate::sched::crew::Crew;
-use crate::sched::driver::Driver;
+use crate::sched::driver::{Driver, DriverLock};
 use crate::sched::idle::Idle;
 use crate::sched::stop::{Phase, Stop};
 use crate::sched::watchdog::{self, Watchdog};
@@ -81,6 +81,8 @@ impl Linked for Header {
 /// Workers, queues and idle set.
 pub struct Pool {
     pub(crate) config: Config,
+    /// Tells it from every other pool of the program, also from those that have ended. From 1.
+    pub(crate) number: usize,
     pub(crate) crew: Crew,
     pub(crate) injector: Injector<Header>,
     // Read by every worker before every poll and written rarely: on lines of their own.
@@ -91,7 +93,10 @@ pub struct Pool {
     recording: AtomicU8,
     outside: Padded<Outside>,
     driver: Option<Arc<dyn Driver>>,
-    driver_taken: AtomicBool,
+    driver_lock: DriverLock,
+    /// This pool's address as its `Arc` has it: a pointer that comes from a reference to the pool
+    /// may not be used to count one more reference.
+    address: AtomicPtr<Pool>,
     watchdog_thread: Mutex<Option<thread::JoinHandle<()>>>,
     /// What the runtime above wants to find again from a worker.
     attachment: OnceLock<Weak<dyn Any + Send + Sync>>,
@@ -184,7 +189,8 @@ impl Pool {
 
     fn assemble(config: Config, driver: Option<Arc<dyn Driver>>) -> Arc<Pool> {
         let seats = config.seats();
-        Arc::new(Pool {
+        let pool = Arc::new(Pool {
+            number: next_number(),
             crew: Crew::new(seats, config.workers),
             injector: Injector::default(),
             classes: Padded::default(),
@@ -194,11 +200,22 @@ impl Pool {
             recording: AtomicU8::new(config.recording as u8),
             outside: Padded::default(),
             driver,
-            driver_taken: AtomicBool::new(false),
+            driver_lock: DriverLock::default(),
+            address: AtomicPtr::new(std::ptr::null_mut()),
             watchdog_thread: Mutex::default(),
             attachment: OnceLock::new(),
             config,
-        })
+        });
+        // Relaxed: whoever gets the pool gets it from this thread.
+        pool.address
+            .store(Arc::as_ptr(&pool).cast_mut(), Ordering::Relaxed);
+        pool
+    }
+
+    /// The pool as the home of its tasks: a pointer that a reference can be counted with.
+    #[inline]
+    pub(crate) fn as_home(&self) -> *const () {
+        self.address.load(Ordering::Relaxed).cast_const().cast()
     }
 
     /// Leaves something for [`attachment`](Pool::attachment) to find; once. Held weakly, so that
@@ -337,7 +354,7 @@ impl Pool {
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
-        let home = std::ptr::from_ref(self).cast();
+        let home = self.as_home();
         let numbered = options.numbered || self.config.simulated;
         let options = Options {
             numbered,
@@ -471,17 +488,17 @@ impl Pool {
         })
     }
 
-    // ---- the driver's seat ----------------------------------------------------------------
+    // ---- the driver -----------------------------------------------------------------------
 
-    /// Sleeps in the driver if its seat is free. False: sleep elsewhere. Afterwards the worker is
+    /// Sleeps in the driver if no other thread has it. False: sleep elsewhere. Afterwards the worker is
     /// awake and counted.
     pub(crate) fn sleep_in_driver(&self, worker: usize) -> bool {
         let Some(driver) = &self.driver else {
             return false;
         };
-        if self.driver_taken.swap(true, Ordering::Acquire) {
+        let Some(guard) = self.driver_lock.try_take() else {
             return false;
-        }
+        };
         let parker = &self.crew.remote(worker).parker;
         self.idle.set_in_driver(Some(worker));
         if parker.sleep_elsewhere() {
@@ -496,24 +513,47 @@ impl Pool {
         // Awake and searching from here on: what is delivered goes into our own slot and ring, and
         // if that is more than one task, the end of the search wakes another worker.
         driver.deliver();
-        self.driver_taken.store(false, Ordering::Release);
+        drop(guard);
         true
     }
 
     /// A busy worker's look into the driver.
     pub(crate) fn poll_driver(&self, now: u64) {
         let Some(driver) = &self.driver else { return };
-        if !self.driver_taken.load(Ordering::Relaxed)
-            && !self.driver_taken.swap(true, Ordering::Acquire)
+        if self.driver_lock.is_deserted()
+            && let Some(_guard) = self.driver_lock.try_take()
         {
             driver.poll(now);
-            self.driver_taken.store(false, Ordering::Release);
         }
+    }
+
+    /// A worker leaves. True: nobody is in the driver now, and others may have parked elsewhere.
+    pub(crate) fn leave_idle_set(&self, was_searching: bool) -> bool {
+        self.driver_lock.leave(&self.idle, was_searching) && self.driver.is_some()
     }
 
     /// True if there is a driver and nobody is in it.
     pub(crate) fn driver_is_deserted(&self) -> bool {
-        self.driver.is_some() && !self.driver_taken.load(Ordering::Relaxed)
+        self.driver.is_some() && self.driver_lock.is_deserted()
+    }
+
+    /// Turns that all workers have given.
+    pub(crate) fn polls(&self) -> u64 {
+        let polls = |remote: &Arc<Remote>| remote.pulse.polls();
+        self.crew.remotes().map(polls).fold(0, u64::wrapping_add)
+    }
+
+    /// True if every worker sleeps, and none in the driver: nobody will hear of timers and sockets.
+    /// A worker that is about to park, to take the driver or to leave does not sleep; but this looks at
+    /// one after the other, so it may say so of workers that take turns.
+    pub(crate) fn driver_is_lost(&self) -> bool {
+        self.driver_is_deserted() && self.idle.counts().unparked == 0 && {
+            let here = self.crew.taken();
+            !here.is_empty()
+                && here
+                    .iter()
+                    .all(|id| self.crew.remote(*id).parker.is_asleep())
+        }
     }
 
     /// True if nobody sits in the driver and events may be waiting there.
@@ -521,8 +561,7 @@ impl Pool {
         let Some(driver) = &self.driver else {
             return false;
         };
-        // Relaxed: a hint for who has nothing better to do.
-        !self.driver_taken.load(Ordering::Relaxed) && driver.has_sources()
+        self.driver_lock.is_deserted() && driver.has_sources()
     }
 
     // ---- ending ---------------------------------------------------------------------------
@@ -714,6 +753,7 @@ impl Pool {
                 .sum(),
             blocked_without_spare: self.crew.not_replaced(),
             tasks_rescued: self.watchdog.rescued(),
+            driver_rescues: self.watchdog.driver_rescues(),
             block_depot_bytes: block_cache().depot_bytes,
         }
     }
@@ -799,6 +839,18 @@ impl std::fmt::Debug for Pool {
     }
 }
 
+/// The number of the next pool.
+fn next_number() -> usize {
+    #![allow(
+        clippy::disallowed_types,
+        reason = "no model depends on it, and the model checkers have no statics"
+    )]
+    use std::sync::atomic;
+    static POOLS: atomic::AtomicUsize = atomic::AtomicUsize::new(0);
+    // Relaxed: the number is all there is to it.
+    POOLS.fetch_add(1, atomic::Ordering::Relaxed) + 1
+}
+
 fn after(now: u64, limit: Duration) -> u64 {
     now.saturating_add(limit.as_nanos().min(u64::MAX as u128) as u64)
 }
@@ -862,6 +914,11 @@ unsafe fn retain_pool(pool: *const Pool) -> Arc<Pool> {
 /// The pool whose worker this thread is.
 pub fn current() -> Option<Arc<Pool>> {
     context::with_worker(|worker| worker.map(|worker| worker.pool.clone()))
+}
+
+/// The pool whose worker this thread is, and which of its workers.
+pub fn current_worker() -> Option<(Arc<Pool>, usize)> {
+    context::with_worker(|worker| worker.map(|worker| (worker.pool.clone(), worker.index)))
 }
 
 /// True on a worker of any pool.

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::context;
+use crate::context::{self, RunsTasks};
 use crate::sched::pool::{Config, Pool, StopReport};
 use crate::sched::stop::Phase;
 use crate::sched::worker::Worker;
@@ -167,6 +167,7 @@ impl Simulation {
 
     /// Runs everything until `root` has ended.
     pub fn run(&mut self, root: &mut dyn Root, outside: &dyn Outside) -> Result<(), Stuck> {
+        let _runs_tasks = RunsTasks::begin();
         let mut at_this_moment = 0;
         loop {
             self.gather();
@@ -204,6 +205,7 @@ impl Simulation {
     /// Ends the pool: every task is dropped; shielded sections may go on until `limit` of virtual
     /// time.
     pub fn shutdown(&mut self, limit: Duration, outside: &dyn Outside) -> StopReport {
+        let _runs_tasks = RunsTasks::begin();
         let stop = &self.worker.pool.stop;
         if !stop.advance(Phase::Stopping) {
             return StopReport::default();

@@ -27,6 +27,8 @@ pub(crate) struct Watchdog {
     told: Condvar,
     /// Tasks moved away from workers that did not come back to them.
     rescued: AtomicU64,
+    /// Times that it found every worker asleep and none in the driver.
+    driver_rescues: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -64,12 +66,17 @@ impl Watchdog {
         self.told.notify_one();
     }
 
-    /// Slow polls seen, newest last, bounded.
     /// Tasks that it moved to the injector.
     pub(crate) fn rescued(&self) -> u64 {
         self.rescued.load(Ordering::Relaxed)
     }
 
+    /// Times that it had to send a worker to the driver.
+    pub(crate) fn driver_rescues(&self) -> u64 {
+        self.driver_rescues.load(Ordering::Relaxed)
+    }
+
+    /// Slow polls seen, newest last, bounded.
     pub(crate) fn slow_polls(&self) -> (u64, Vec<Event>) {
         let state = self.state.lock();
         (state.slow_polls, state.slow.iter().copied().collect())
@@ -129,6 +136,7 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
     let threshold = threshold.map(nanos);
     let mut seen = vec![Seen::default(); pool.crew.seats()];
     let mut quiet = STRANDED_NS;
+    let mut lost_before = None;
     loop {
         let sleepers = pool.idle.counts().unparked < pool.workers();
         // With everybody awake there is nobody to tell, and only stalls are looked for.
@@ -153,6 +161,13 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         if stuck >= pool.workers() {
             tend_driver(pool, now);
         }
+        // The looks at the workers are one after the other, and one of them may have moved meanwhile.
+        // So it counts if two looks in a row say so, and no worker has run anything in between.
+        let lost_at = pool.driver_is_lost().then(|| pool.polls());
+        active |= lost_at.is_some();
+        if std::mem::replace(&mut lost_before, lost_at) == lost_at && lost_at.is_some() {
+            rescue_driver(pool);
+        }
         quiet = if active {
             0
         } else {
@@ -166,6 +181,22 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         }
     }
 }
+
+/// No worker hears of timers and sockets: sends one there. The protocol of SLEEP.md says that this does
+/// not happen; the count shows it if it does.
+#[cold]
+fn rescue_driver(pool: &Pool) {
+    pool.watchdog.driver_rescues.fetch_add(1, Ordering::Relaxed);
+    if std::env::var_os(ABORT_ON_RESCUE).is_some() {
+        eprintln!("windlass: no worker was left to listen to timers and sockets");
+        std::process::abort();
+    }
+    pool.announce();
+}
+
+/// With this in the environment a rescue of the driver ends the process. The tests of this project run
+/// with it: a rescue is a bug of ours, and must not hide one.
+const ABORT_ON_RESCUE: &str = "WINDLASS_ABORT_ON_RESCUE";
 
 /// Every worker is inside a poll that does not end: timers and events of threads that are no workers would
 /// wait for ever, a shutdown's deadline among them.

@@ -21,6 +21,7 @@ use self::pinned::Pinned;
 use self::search::Spinning;
 use crate::observe::EventKind;
 use crate::queue::{Batch, JobRef};
+use crate::sched::fork::CurrentResume;
 use crate::sched::pool::{EventHook, Pool, Remote};
 use crate::sched::stop::Phase;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -52,8 +53,9 @@ pub(crate) struct Worker {
     /// Tasks taken from the slot in a row before others have a turn; 0 while there are pinned ones.
     slot_limit: Cell<u32>,
     high_run: Cell<u32>,
-    /// The task that has its turn has had it for long: it goes behind those of all workers.
-    had_long_turn: Cell<bool>,
+    /// The last turn in which a task used a full time slice, by the number of polls. If that task
+    /// wants another turn, it goes behind those of all workers.
+    long_turn: Cell<u64>,
     numbered: Cell<u64>,
     spawned: Cell<u64>,
     woken: Cell<u64>,
@@ -65,8 +67,7 @@ pub(crate) struct Worker {
     job: Cell<Option<JobRef>>,
     /// Joins that might have forked.
     pub(super) joins: Cell<u32>,
-    /// Coroutines that were suspended on this worker.
-    pub(super) suspensions: Cell<u64>,
+    pub(super) resume: CurrentResume,
     pub(super) fork_gate: Gate,
     spinning: Spinning,
     narration: Option<Narration>,
@@ -119,6 +120,13 @@ impl Gate {
     }
 }
 
+/// Local sets that tasks of this worker have forgotten, or keep in its thread-locals: their coroutines
+/// unwind while the thread is still a worker of the pool on which they began.
+fn finish_local_sets() {
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    crate::thread_end::finish();
+}
+
 impl Worker {
     pub(crate) fn new(pool: Arc<Pool>, index: usize, on_events: Option<EventHook>) -> Worker {
         let seed = pool.config.seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -138,7 +146,7 @@ impl Worker {
             slot_run: Cell::new(0),
             slot_limit: Cell::new(policy.slot_polls),
             high_run: Cell::new(0),
-            had_long_turn: Cell::new(false),
+            long_turn: Cell::new(0),
             numbered: Cell::new(0),
             spawned: Cell::new(0),
             woken: Cell::new(0),
@@ -156,7 +164,7 @@ impl Worker {
             lone_skip: Cell::new(0),
             job: Cell::new(None),
             joins: Cell::new(0),
-            suspensions: Cell::new(0),
+            resume: CurrentResume::default(),
             fork_gate: Gate::default(),
             spinning: Spinning::default(),
             narration: on_events.map(|hook| Narration {
@@ -205,12 +213,14 @@ impl Worker {
         if self.pool.stop.is_stopping() {
             let stays = self.stopping();
             if !stays {
+                finish_local_sets();
                 self.leave();
             }
             return stays;
         }
         let leaves = self.pinned.alive.get() == 0 && self.pool.crew.may_leave(&self.pool);
         if leaves {
+            finish_local_sets();
             self.retire();
         }
         !leaves
@@ -227,9 +237,10 @@ impl Worker {
             self.pool.inject_batch(batch);
         }
         self.remote().pulse.set_busy(false);
-        self.pool.idle.leave(self.searching.replace(false));
+        let is_deserted = self.pool.leave_idle_set(self.searching.replace(false));
         self.pool.stop.drained(self.index);
-        if self.pool.has_work(self.index) {
+        // After the fence in `leave`, too.
+        if is_deserted || self.pool.has_work(self.index) {
             self.pool.announce();
         }
     }
@@ -278,20 +289,15 @@ impl Worker {
         match ran {
             Ran::Idle => {}
             Ran::Complete => remote.counters.completed.one(),
-            Ran::Again(entry) if self.had_long_turn.get() => self.push_global(entry),
+            Ran::Again(entry) if self.long_turn.get() == polls => self.pool.inject(entry),
             Ran::Again(entry) => self.push_tail(entry),
         }
     }
 
-    /// The task that has its turn is to stand in line with those of all workers if it wants another.
+    /// Marks the running task as having used a full time slice: if it yields, it goes to the
+    /// injector instead of this worker's ring. The mark is gone when the turn ends otherwise.
     pub(crate) fn note_long_turn(&self) {
-        self.had_long_turn.set(true);
-    }
-
-    #[cold]
-    fn push_global(&self, entry: Entry) {
-        self.had_long_turn.set(false);
-        self.pool.inject(entry);
+        self.long_turn.set(self.remote().pulse.polls());
     }
 
     /// As `run`, but recorded, and sometimes timed.
@@ -508,7 +514,7 @@ impl Worker {
         let ring = &self.remote().ring;
         let most = wanted.min(RING_CAPACITY / 2).min(ring.room() + 1);
         let mut first = None;
-        let home = std::ptr::from_ref(&*self.pool).cast();
+        let home = self.pool.as_home();
         self.pool.injector.take(most, |item| {
             // SAFETY: rule 4: the entry has left the queue and is ours.
             unsafe { item.as_ref() }.set_home(home);

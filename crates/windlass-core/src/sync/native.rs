@@ -140,7 +140,14 @@ pub mod hint {
 
 /// Threads.
 pub mod thread {
-    pub use std::thread::{JoinHandle, ThreadId, current, panicking};
+    use std::any::Any;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    pub use std::thread::{ThreadId, current, panicking};
+
+    use super::{Condvar, Mutex};
+    use crate::thread_end;
 
     /// Gives the core away.
     pub fn yield_now() {
@@ -157,7 +164,72 @@ pub mod thread {
         if stack > 0 {
             builder = builder.stack_size(stack);
         }
-        builder.spawn(f)
+        let ending = Arc::new(Ending {
+            result: Mutex::new(None),
+            has_ended: Condvar::new(),
+        });
+        let own = ending.clone();
+        let thread = builder.spawn(move || {
+            let output = catch_unwind(AssertUnwindSafe(f));
+            let stays = thread_end::finish();
+            own.tell(Ended { output, stays });
+            drop(own);
+            if stays {
+                thread_end::stay();
+            }
+        })?;
+        Ok(JoinHandle { thread, ending })
+    }
+
+    /// Waits for a thread's end.
+    #[derive(Debug)]
+    pub struct JoinHandle<T> {
+        thread: std::thread::JoinHandle<()>,
+        ending: Arc<Ending<T>>,
+    }
+
+    /// Where a thread leaves its result.
+    #[derive(Debug)]
+    struct Ending<T> {
+        result: Mutex<Option<Ended<T>>>,
+        has_ended: Condvar,
+    }
+
+    #[derive(Debug)]
+    struct Ended<T> {
+        output: Result<T, Box<dyn Any + Send>>,
+        /// The thread stays, because of coroutines that did not unwind (`thread_end`).
+        stays: bool,
+    }
+
+    impl<T> JoinHandle<T> {
+        /// Waits until the thread has ended, or stays for good with its closure ended. The error is the
+        /// payload of its panic.
+        pub fn join(self) -> Result<T, Box<dyn Any + Send>> {
+            let ended = self.ending.wait();
+            if !ended.stays {
+                // Its closure caught every panic.
+                let _ = self.thread.join();
+            }
+            ended.output
+        }
+    }
+
+    impl<T> Ending<T> {
+        fn tell(&self, ended: Ended<T>) {
+            *self.result.lock() = Some(ended);
+            self.has_ended.notify_all();
+        }
+
+        fn wait(&self) -> Ended<T> {
+            let mut result = self.result.lock();
+            loop {
+                if let Some(ended) = result.take() {
+                    return ended;
+                }
+                result = self.has_ended.wait(result);
+            }
+        }
     }
 }
 

@@ -76,6 +76,11 @@ impl Parker {
         }
     }
 
+    /// True while the owner sleeps here. For the watchdog: it may change at any time.
+    pub fn is_asleep(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == PARKED
+    }
+
     /// Announces that the owner is about to sleep in the driver. False: there is a token, do not.
     pub fn sleep_elsewhere(&self) -> bool {
         self.state

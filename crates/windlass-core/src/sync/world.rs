@@ -7,6 +7,7 @@ use std::cell::Cell;
 use super::Mutex;
 use super::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::rng::{XorShift, entropy};
+use crate::context::{self, Barrier, Exchange};
 
 /// A simulated world: its time, and its only source of randomness.
 #[derive(Debug)]
@@ -15,6 +16,19 @@ pub struct World {
     dice: Mutex<XorShift>,
     /// Where the code runs that runs now; 0 is everywhere that has no name.
     place: AtomicUsize,
+    /// Panics of tasks that no join handle has given out.
+    unobserved: Mutex<Vec<UnobservedPanic>>,
+    /// Panics are expected while this is not zero.
+    panics_expected: AtomicUsize,
+}
+
+/// A task that panicked, and whose handle nobody has awaited since.
+#[derive(Debug)]
+struct UnobservedPanic {
+    /// The address of the task's block, and the number of the task: blocks are used again, and local
+    /// sets number their tasks by themselves.
+    task: (usize, u64),
+    what: String,
 }
 
 impl World {
@@ -24,7 +38,42 @@ impl World {
             now: AtomicU64::new(0),
             dice: Mutex::new(XorShift::new(seed)),
             place: AtomicUsize::new(0),
+            unobserved: Mutex::new(Vec::new()),
+            panics_expected: AtomicUsize::new(0),
         }
+    }
+
+    /// A task has panicked: its block and its number.
+    pub(crate) fn note_panic(&self, task: (usize, u64), what: impl FnOnce() -> String) {
+        // Relaxed: the threads of a simulation take turns.
+        if self.panics_expected.load(Ordering::Relaxed) == 0 {
+            let what = what();
+            self.unobserved.lock().push(UnobservedPanic { task, what });
+        }
+    }
+
+    /// Somebody has been told of the panic of this task.
+    pub(crate) fn panic_observed(&self, task: (usize, u64)) {
+        let mut unobserved = self.unobserved.lock();
+        if let Some(index) = unobserved.iter().rposition(|panic| panic.task == task) {
+            unobserved.remove(index);
+        }
+    }
+
+    /// The panics that nobody has been told of, in words.
+    pub fn unobserved_panics(&self) -> Vec<String> {
+        let unobserved = self.unobserved.lock();
+        unobserved.iter().map(|panic| panic.what.clone()).collect()
+    }
+
+    /// From now on panics are expected, until `end_expecting_panics` has been called as often.
+    pub fn begin_expecting_panics(&self) {
+        self.panics_expected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends what `begin_expecting_panics` began.
+    pub fn end_expecting_panics(&self) {
+        self.panics_expected.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Nanoseconds since the first moment.
@@ -54,20 +103,22 @@ impl World {
         self.place.load(Ordering::Relaxed)
     }
 
-    /// Runs `f` at another place.
+    /// Runs `f` at another place. While a coroutine is suspended inside of `f`, others are where they
+    /// were.
     pub fn at_place<R>(&self, place: usize, f: impl FnOnce() -> R) -> R {
-        struct Back<'a>(&'a World, usize);
-        impl Drop for Back<'_> {
-            fn drop(&mut self) {
-                self.0.place.store(self.1, Ordering::Relaxed);
+        struct Elsewhere<'a>(&'a World, Cell<usize>);
+        impl Exchange for Elsewhere<'_> {
+            fn exchange(&self) {
+                // Relaxed: the threads of a simulation take turns.
+                let other = self.0.place.swap(self.1.get(), Ordering::Relaxed);
+                self.1.set(other);
             }
         }
-        // Relaxed: the threads of a simulation take turns.
-        let _back = Back(self, self.place.swap(place, Ordering::Relaxed));
-        f()
+        context::installed(&Elsewhere(self, Cell::new(place)), f)
     }
 
-    /// Makes this the world of the current thread while `f` runs.
+    /// Makes this the world of the current thread while `f` runs. No coroutine further down is
+    /// suspended inside of `f`: the world would stay behind on its thread.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         struct Leave(*const World);
         impl Drop for Leave {
@@ -75,6 +126,7 @@ impl World {
                 CURRENT.with(|current| current.set(self.0));
             }
         }
+        let _barrier = Barrier::raise();
         let _leave = Leave(CURRENT.with(|current| current.replace(self)));
         f()
     }

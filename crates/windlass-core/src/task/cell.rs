@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
+use crate::deep::nested;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::AtomicPtr;
 use crate::task::entry::Entry;
@@ -251,10 +252,17 @@ unsafe fn drop_output<B: Body>(header: NonNull<Header>) {
     // SAFETY: rule 1: alive.
     let stage = unsafe { &header.cast::<Cell<B>>().as_ref().stage };
     // A panicking drop of an output nobody wants ends here.
-    contain(|| {
-        // SAFETY: rule 2.
-        stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).output) });
-    });
+    let drop_it = || {
+        contain(|| {
+            // SAFETY: rule 2.
+            stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).output) });
+        });
+    };
+    if std::mem::needs_drop::<B::Output>() {
+        nested(drop_it);
+    } else {
+        drop_it();
+    }
 }
 
 /// # Safety

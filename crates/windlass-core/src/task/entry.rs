@@ -108,10 +108,11 @@ impl Entry {
         let resumed = unsafe { (header.vtable.resume)(self.0) };
         let woke_itself = turn.end();
         if resumed != Resumed::Pending {
-            if resumed != Resumed::Ready {
-                scheduler.ended_early(header, resumed == Resumed::Panicked);
+            if resumed == Resumed::Ready {
+                self.complete();
+            } else {
+                self.end_unwound(scheduler, resumed);
             }
-            self.complete();
             return Ran::Complete;
         }
         if woke_itself {
@@ -119,6 +120,16 @@ impl Entry {
             return Ran::Again(self);
         }
         self.suspend(scheduler)
+    }
+
+    /// The body has panicked, or has unwound because it was cancelled.
+    #[cold]
+    #[inline(never)]
+    fn end_unwound(self, scheduler: &impl Scheduler, resumed: Resumed) {
+        scheduler.ended_early(self.header(), resumed == Resumed::Panicked);
+        self.complete();
+        // What the task dropped while it unwound.
+        crate::local::finish_orphans();
     }
 
     fn suspend(self, scheduler: &impl Scheduler) -> Ran {
@@ -141,13 +152,19 @@ impl Entry {
 
     /// Whether the body wants to see by itself that it is cancelled.
     #[cold]
-    fn unwinds(&self) -> bool {
-        // SAFETY: rules 1 and 2: we own the entry and the body is still there.
-        unsafe { (self.header().vtable.ending)(self.0) == Ending::Unwind }
+    pub(crate) fn unwinds(&self) -> bool {
+        self.ending() == Ending::Unwind
     }
 
-    /// Drops the body of a cancelled task; its join handle resolves after that.
-    fn cancel(self, scheduler: &impl Scheduler) -> Ran {
+    /// How the body ends if it is cancelled where it stands.
+    pub(crate) fn ending(&self) -> Ending {
+        // SAFETY: rules 1 and 2: we own the entry and the body is still there.
+        unsafe { (self.header().vtable.ending)(self.0) }
+    }
+
+    /// Drops the body of a cancelled task; its join handle resolves after that. A coroutine that has
+    /// begun is not resumed to unwind: it is leaked.
+    pub(crate) fn cancel(self, scheduler: &impl Scheduler) -> Ran {
         self.end_early(scheduler, Reason::Cancelled)
     }
 
@@ -189,20 +206,16 @@ impl Entry {
         }
         match header.state.complete() {
             Completion::Handed => {}
-            Completion::Alone => self.free_with_output(),
             Completion::WakeJoiner => self.wake_joiner(),
-            Completion::DropOutput => {
+            // Ours is the only reference now, and may not be after the output is dropped: its
+            // destructor is user code in this task's turn, and can keep a waker or a shield.
+            Completion::Alone | Completion::DropOutput => {
                 self.drop_output();
                 if header.state.complete_without_output() == Completion::Alone {
                     self.free_empty();
                 }
             }
         }
-    }
-
-    fn free_with_output(self) {
-        self.drop_output();
-        self.free_empty();
     }
 
     /// Drops an output that nobody wants and nobody ever will. It is user code on a worker, so it

@@ -5,6 +5,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crate::sync::with_world;
 use crate::task::header::Header;
 use crate::task::meta::{Name, TaskId};
 
@@ -66,7 +67,7 @@ pub fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
 }
 
 /// Drops a panic payload; a payload that panics when dropped is leaked.
-pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+pub fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(again);
     }
@@ -90,8 +91,29 @@ impl JoinError {
         JoinError::new(header, Kind::Expired)
     }
 
+    /// The error of a task that panicked. A simulation keeps it in mind until a join handle gives it
+    /// out ([`observed`](JoinError::observed)).
     pub(crate) fn panicked(header: &Header, payload: Box<dyn Any + Send>) -> JoinError {
-        JoinError::new(header, Kind::Panicked(Payload(ManuallyDrop::new(payload))))
+        let error = JoinError::new(header, Kind::Panicked(Payload(ManuallyDrop::new(payload))));
+        with_world(|world| {
+            if let Some(world) = world {
+                let location = header.meta().location();
+                let what = || format!("{error}, spawned at {location}");
+                world.note_panic(block_and_number(header), what);
+            }
+        });
+        error
+    }
+
+    /// The join handle of this task gives the error out.
+    pub(crate) fn observed(&self, header: &Header) {
+        if self.is_panic() {
+            with_world(|world| {
+                if let Some(world) = world {
+                    world.panic_observed(block_and_number(header));
+                }
+            });
+        }
     }
 
     /// What happened.
@@ -153,6 +175,11 @@ impl JoinError {
         };
         panic_message(&**payload.0)
     }
+}
+
+/// What tells a task from others in a simulation.
+fn block_and_number(header: &Header) -> (usize, u64) {
+    (std::ptr::from_ref(header).addr(), header.id().get())
 }
 
 /// The message of a panic, where it is a string.

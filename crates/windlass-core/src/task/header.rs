@@ -67,6 +67,9 @@ pub enum Ending {
     Drop,
     /// It is resumed, sees for itself that it is cancelled, and unwinds.
     Unwind,
+    /// It is inside of a section that nothing unwinds out of, and that ends by itself. If there is no
+    /// time to wait for that, it is dropped.
+    Wait,
 }
 
 /// Why a body was dropped before its end.
@@ -160,6 +163,16 @@ impl Header {
     /// A moment's copy of the state word.
     pub fn state(&self) -> state::Snapshot {
         self.state.load()
+    }
+
+    /// The running body enters a section that nothing may unwind out of; see `State::hold_open`.
+    pub fn hold_open(&self) {
+        self.state.hold_open();
+    }
+
+    /// The running body leaves that section.
+    pub fn close(&self) {
+        self.state.close();
     }
 
     pub(crate) fn is_registered(&self) -> bool {

@@ -98,7 +98,11 @@ impl<T> JoinHandle<T> {
         unsafe {
             (self.header().vtable.take_output)(self.header, (&raw mut output).cast());
         }
-        output.expect("take_output fills it")
+        let output = output.expect("take_output fills it");
+        if let Err(error) = &output {
+            error.observed(self.header());
+        }
+        output
     }
 
     /// Leaves `waker` for the completer. False: the task completed meanwhile.
@@ -122,8 +126,10 @@ impl<T> JoinHandle<T> {
         let old = header
             .join_waker
             .with_mut(|there| unsafe { std::mem::replace(&mut *there, waker) });
+        let is_set = header.state.set_join_waker();
+        // Users' code, so only when the state says what is there.
         drop(old);
-        header.state.set_join_waker()
+        is_set
     }
 }
 

@@ -6,6 +6,8 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use crate::deep::nested;
+use crate::task::error::contain;
 use crate::task::header::{self, Header};
 use crate::task::waker;
 
@@ -76,8 +78,15 @@ impl Drop for JoinWaker {
             Kind::None => {}
             // SAFETY: rule 7: the reference that `new` counted.
             Kind::Task(task) => unsafe { header::release(task) },
-            // SAFETY: the box that `new` made, taken back once.
-            Kind::Boxed(waker) => drop(unsafe { Box::from_raw(waker.as_ptr()) }),
+            Kind::Boxed(waker) => {
+                // SAFETY: the box that `new` made, taken back once.
+                let waker = unsafe { Box::from_raw(waker.as_ptr()) };
+                // A foreign waker whose drop panics must not take a worker along. It may hold the
+                // handle of a task, and so on.
+                nested(|| {
+                    contain(|| drop(waker));
+                });
+            }
         }
     }
 }

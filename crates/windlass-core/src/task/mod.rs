@@ -50,13 +50,14 @@ pub use budget::{Budget, Spent, spend};
 pub(crate) use cell::allocate;
 pub use cell::{Body, Closure, FutureBody};
 pub use entry::{Entry, Ran, Scheduler};
-pub use error::{JoinError, JoinErrorKind, Unwound, contain, panic_message};
+pub use error::{JoinError, JoinErrorKind, Unwound, contain, drop_payload, panic_message};
 pub use header::{Ending, Header, TaskRef};
 pub use job::Job;
 pub use join::{AbortHandle, JoinHandle};
 pub use meta::{Meta, Name, TaskId};
 pub use registry::{Registry, Shard};
-pub use shield::{Guard as ShieldGuard, Shield, raise_shield, shield};
+pub use shield::{Shield, shield};
+pub use waker::with_context;
 
 /// Runtime priority of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]

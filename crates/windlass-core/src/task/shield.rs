@@ -44,13 +44,13 @@ enum Raised {
 /// A shield that is up on a task, until this is dropped.
 #[derive(Debug)]
 #[must_use = "the shield is lowered when this is dropped"]
-pub struct Guard(TaskRef);
+struct Guard(TaskRef);
 
-/// Raises a shield on the running task, for code that is no future; none outside of a task.
+/// Raises a shield on the running task; none outside of a task.
 ///
 /// # Panics
 /// Inside 255 nested shields of the same task.
-pub fn raise_shield() -> Option<Guard> {
+fn raise_shield() -> Option<Guard> {
     let task = context::current_task()?;
     if let Err(ShieldOverflow) = task.header().state.raise_shield() {
         panic!("255 shields are nested already; flatten the shielded sections");

@@ -19,6 +19,7 @@
 //! | LOCAL and DETACHED_HOME | the task belongs to a station, which is no pool (constant) |
 //! | ANYWHERE | the task is unconfined: it goes on where it is woken (constant) |
 //! | IN_ORDER | the task takes no short cut through a worker's own queues (constant) |
+//! | HELD_OPEN | the body is a coroutine inside a section that nothing may unwind out of |
 //! | PINNED | the body has begun on the thread whose index stands beside it, and goes on nowhere else |
 //!
 //! The four lifecycles, and what each may be combined with:
@@ -57,10 +58,13 @@ const CLASS_MASK: u64 = 0b11 << CLASS_SHIFT;
 const PINNED: u64 = 1 << 10;
 const ANYWHERE: u64 = 1 << 11;
 const IN_ORDER: u64 = 1 << 12;
+const HELD_OPEN: u64 = 1 << 13;
 const PIN_SHIFT: u32 = 16;
 const PIN_MASK: u64 = 0xFFFF << PIN_SHIFT;
 const SHIELD_ONE: u64 = 1 << 32;
 const SHIELD_MASK: u64 = 0xFF << 32;
+/// What holds a cancellation back.
+const SHIELDED: u64 = SHIELD_MASK | HELD_OPEN;
 const REF_ONE: u64 = 1 << 40;
 /// Half the range: far above any honest use, far below an overflow.
 const REF_LIMIT: u64 = 1 << 63;
@@ -124,7 +128,8 @@ pub enum Park {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Completion {
-    /// The completer holds the only reference: drop the output and free the block.
+    /// The completer holds the only reference. From `complete`: drop the output, which may make
+    /// new references, and call `complete_without_output`. From there: free the block.
     Alone,
     /// The output waits for the join handle; the scheduler's reference is gone.
     Handed,
@@ -246,8 +251,8 @@ impl State {
                 (None, Wake::Nothing)
             } else if now & HELD != 0 {
                 (Some(now | CANCELLED | NOTIFIED), Wake::Nothing)
-            } else if now & SHIELD_MASK != 0 {
-                // The section goes on; `lower_shield` brings the cancellation back.
+            } else if now & SHIELDED != 0 {
+                // The section goes on; lowering the shield brings the cancellation back.
                 (Some(now | CANCELLED), Wake::Nothing)
             } else {
                 (Some(now | CANCELLED | HELD), Wake::Submit)
@@ -262,11 +267,11 @@ impl State {
                 (None, Wake::Nothing)
             } else if now & HELD != 0 {
                 (
-                    Some((now | CANCELLED | NOTIFIED) & !SHIELD_MASK),
+                    Some((now | CANCELLED | NOTIFIED) & !SHIELDED),
                     Wake::Nothing,
                 )
             } else {
-                (Some((now | CANCELLED | HELD) & !SHIELD_MASK), Wake::Submit)
+                (Some((now | CANCELLED | HELD) & !SHIELDED), Wake::Submit)
             }
         })
     }
@@ -291,8 +296,8 @@ impl State {
         self.change(|now| {
             let done = (now | COMPLETE) & !(HELD | NOTIFIED);
             if now / REF_ONE == 1 {
-                // Acquire (of the load): the last other holder's `release` is in our past, and
-                // nobody can appear, so the word needs no write at all.
+                // Acquire (of the load): the last other holder's `release` is in our past. Only
+                // this thread can make new references, so the word needs no write yet.
                 (None, Completion::Alone)
             } else if now & JOIN_WAKER != 0 {
                 (Some(done), Completion::WakeJoiner)
@@ -410,6 +415,20 @@ impl State {
         })
     }
 
+    /// The running body enters a section that nothing may unwind out of. It counts such sections
+    /// itself, so one bit is enough, and there is no limit that it could reach.
+    pub fn hold_open(&self) {
+        // Relaxed: the body is HELD by this thread, which looks at it again before it gives it back.
+        self.0.fetch_or(HELD_OPEN, Ordering::Relaxed);
+    }
+
+    /// The running body leaves the last such section. A cancellation that came meanwhile is seen at
+    /// the body's next look.
+    pub fn close(&self) {
+        // Relaxed: as in `hold_open`.
+        self.0.fetch_and(!HELD_OPEN, Ordering::Relaxed);
+    }
+
     /// The holder is about to begin a body that must stay on its thread from then on.
     pub fn pin(&self, thread: u16) {
         // Relaxed: whoever queues the task has moved it to HELD after the holder gave it back, and
@@ -478,7 +497,7 @@ impl Snapshot {
     /// Cancellation was asked for and no shield holds it back.
     #[inline]
     pub fn cancel_applies(self) -> bool {
-        self.0 & (CANCELLED | SHIELD_MASK) == CANCELLED
+        self.0 & (CANCELLED | SHIELDED) == CANCELLED
     }
 
     /// A join handle exists.

@@ -4,7 +4,7 @@
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::task::{RawWaker, RawWakerVTable, Waker};
+use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::context;
 use crate::local::LocalShared;
@@ -30,6 +30,18 @@ pub(crate) fn borrowed(header: NonNull<Header>) -> ManuallyDrop<Waker> {
     // SAFETY: the vtable keeps the contract of `RawWaker`; the entry that is being resumed keeps
     // the task alive (rule 1), and the waker is never dropped.
     ManuallyDrop::new(unsafe { Waker::from_raw(raw) })
+}
+
+/// Calls `f` with a context whose waker is the task's own, for a body that polls futures on a stack
+/// of its own: there a context of the resume would be gone after a switch.
+///
+/// # Safety
+/// `header` points at the whole block of a task (see `context::current_header`), and the block is
+/// there until `f` returns: `f` runs as part of that task's body.
+#[inline]
+pub unsafe fn with_context<R>(header: NonNull<Header>, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+    let waker = borrowed(header);
+    f(&mut Context::from_waker(&waker))
 }
 
 /// Asks for one more poll.

@@ -10,6 +10,7 @@
 
 mod arrivals;
 mod deque;
+mod driver_guard;
 mod idle;
 mod injector;
 mod join;

@@ -331,7 +331,7 @@ impl<F: Future + Unpin> Body for Rooted<F> {
         match self.begun_on {
             None => {
                 self.begun_on = Some(here);
-                assert!(context::pin(), "on a worker");
+                assert_eq!(context::pin(), context::Stays::Pinned, "on a worker");
             }
             Some(there) => assert_eq!(there, here, "it stays where it began"),
         }

@@ -362,7 +362,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let unseen = self.shared.state.lock().leave(self.next);
         // Users' code: outside of the lock.
-        drop(unseen);
+        super::drop_nested((unseen, std::mem::take(&mut self.batch)));
     }
 }
 

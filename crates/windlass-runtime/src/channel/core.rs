@@ -149,7 +149,7 @@ impl<T> Core<T> {
             self.close();
             let buffer = std::mem::take(&mut self.state.lock().buffer);
             // Users' code: outside of the lock.
-            drop(buffer);
+            super::drop_nested(buffer);
         }
     }
 

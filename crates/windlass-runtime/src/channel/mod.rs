@@ -39,3 +39,12 @@ fn bounded(capacity: usize) -> Kind {
     );
     Kind::Bounded(capacity)
 }
+
+/// Drops what a channel holds: it may hold receivers in its turn, many levels deep.
+fn drop_nested<T>(values: T) {
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    let grow = Some(crate::coroutine::on_fresh_stack as windlass_core::deep::Grow);
+    #[cfg(any(windlass_loom, windlass_shuttle))]
+    let grow = None;
+    windlass_core::deep::nested_on(grow, 1, || drop(values));
+}

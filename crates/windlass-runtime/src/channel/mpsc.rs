@@ -230,6 +230,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.stop_waiting();
         self.core.drop_receiver();
+        super::drop_nested(std::mem::take(&mut self.batch));
     }
 }
 

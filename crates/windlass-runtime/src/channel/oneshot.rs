@@ -316,7 +316,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         // A sender that is done does not care whether anybody is left.
         if self.block.load() & DONE != 0 || self.block.close() & DONE != 0 {
-            drop(self.block.take());
+            super::drop_nested(self.block.take());
         }
     }
 }

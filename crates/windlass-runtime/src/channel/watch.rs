@@ -21,6 +21,7 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -38,7 +39,7 @@ const VERSION: u64 = 2;
 /// A channel that begins with `value`, which counts as seen.
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
-        value: RwLock::new(value),
+        value: RwLock::new(ManuallyDrop::new(value)),
         version: AtomicU64::new(0),
         senders: AtomicUsize::new(1),
         receivers: AtomicUsize::new(1),
@@ -54,7 +55,8 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 }
 
 struct Shared<T> {
-    value: RwLock<T>,
+    /// Taken by the destructor, and by nothing else.
+    value: RwLock<ManuallyDrop<T>>,
     version: AtomicU64,
     senders: AtomicUsize,
     receivers: AtomicUsize,
@@ -66,6 +68,14 @@ struct Waiters {
     receivers: WaitList<u64>,
     /// Wait until there is no receiver.
     senders: WaitList<()>,
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: the channel is gone, and the value is not used again.
+        let value = unsafe { ManuallyDrop::take(&mut *self.value.write()) };
+        super::drop_nested(value);
+    }
 }
 
 impl<T> Shared<T> {
@@ -340,7 +350,7 @@ impl<T> Drop for Receiver<T> {
 #[derive(Debug)]
 #[must_use = "the value cannot change while this is held"]
 pub struct Ref<'a, T> {
-    value: RwLockReadGuard<'a, T>,
+    value: RwLockReadGuard<'a, ManuallyDrop<T>>,
     changed: bool,
 }
 

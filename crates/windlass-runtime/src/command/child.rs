@@ -12,6 +12,7 @@ use mio::event::Source as MioSource;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
+use super::bound;
 use super::pipe::{ChildStderr, ChildStdin, ChildStdout};
 use crate::concurrent::join_all;
 use crate::driver::{Direction, Registered, unsupported};
@@ -37,6 +38,8 @@ pub struct Child {
 #[derive(Debug)]
 struct Running {
     child: std::process::Child,
+    /// Whether it ends with the program.
+    is_bound: bool,
     end: Registered<Descriptor>,
     /// Where it is reaped if nobody waits.
     runtime: Handle,
@@ -66,6 +69,8 @@ impl Child {
     pub(super) fn spawn(
         command: &mut std::process::Command,
         kill_on_drop: bool,
+        // Some: it ends with the program; whether it leads a process group.
+        bound: Option<bool>,
     ) -> io::Result<Child> {
         let handle = Handle::current_or_default();
         let Reality::Real(driver) = &handle.shared().world else {
@@ -73,7 +78,11 @@ impl Child {
                 "a simulation starts no commands: what they do could not be replayed",
             ));
         };
-        let mut child = command.spawn()?;
+        let mut child = match bound {
+            Some(leads) => bound::spawn(command, leads)?,
+            None => command.spawn()?,
+        };
+        let is_bound = bound.is_some();
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let end = os::descriptor_of_process(child.id())
@@ -84,6 +93,9 @@ impl Child {
                 // We could not tell when it ends. It was killed: the wait is short.
                 let _ = child.kill();
                 let _ = child.wait();
+                if is_bound {
+                    let _ = bound::reap(&mut child);
+                }
                 return Err(error);
             }
         };
@@ -94,6 +106,7 @@ impl Child {
             stderr: None,
             running: Some(Running {
                 child,
+                is_bound,
                 end,
                 runtime: handle.clone(),
             }),
@@ -121,16 +134,16 @@ impl Child {
 
     /// Its number, as long as that is known to be its own: until it was waited for.
     pub fn id(&mut self) -> Option<u32> {
-        let child = &mut self.running().child;
-        match child.try_wait() {
-            Ok(None) => Some(child.id()),
+        let running = self.running();
+        match running.try_wait() {
+            Ok(None) => Some(running.child.id()),
             _ => None,
         }
     }
 
     /// How it ended; none if it runs.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.running().child.try_wait()
+        self.running().try_wait()
     }
 
     /// Ends its input and waits for its end; gives the same again if it had ended before. Cancel-safe.
@@ -180,11 +193,28 @@ impl Child {
     }
 }
 
+/// How a command ended, if it has.
+fn reap(child: &mut std::process::Child, is_bound: bool) -> io::Result<Option<ExitStatus>> {
+    match is_bound {
+        true => bound::reap(child),
+        false => child.try_wait(),
+    }
+}
+
 impl Running {
+    fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        reap(&mut self.child, self.is_bound)
+    }
+
     async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let Running { child, end, .. } = self;
+        let Running {
+            child,
+            is_bound,
+            end,
+            ..
+        } = self;
         end.source()
-            .io(Direction::Read, || match child.try_wait()? {
+            .io(Direction::Read, || match reap(child, *is_bound)? {
                 Some(status) => Ok(status),
                 None => Err(io::ErrorKind::WouldBlock.into()),
             })
@@ -201,7 +231,7 @@ impl Drop for Child {
             // An error: it has ended.
             let _ = running.child.kill();
         }
-        if matches!(running.child.try_wait(), Ok(None)) {
+        if matches!(running.try_wait(), Ok(None)) {
             // Refused by a runtime that shuts down: then the end of the program reaps it.
             let runtime = running.runtime.clone();
             drop(runtime.try_spawn(async move { running.wait().await }));

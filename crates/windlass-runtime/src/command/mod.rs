@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bound;
 mod child;
 mod pipe;
 
@@ -27,6 +28,7 @@ use std::path::Path;
 
 pub use std::process::{ExitStatus, Output, Stdio};
 
+pub use self::bound::kill_bound;
 pub use self::child::Child;
 pub use self::pipe::{ChildStderr, ChildStdin, ChildStdout};
 
@@ -37,6 +39,11 @@ pub struct Command {
     /// Which of input, output and complaints were said where to go.
     given: [bool; 3],
     kill_on_drop: bool,
+    /// Whether it ends with this program; whether the system was told so.
+    bound: bool,
+    armed: bool,
+    /// Whether it has a process group of its own.
+    leads: bool,
 }
 
 impl Command {
@@ -114,12 +121,23 @@ impl Command {
     /// Puts it into a process group: 0 is one of its own.
     pub fn process_group(&mut self, group: i32) -> &mut Self {
         self.command.process_group(group);
+        self.leads = group == 0;
         self
     }
 
     /// Kills it when its [`Child`] is dropped. Otherwise it goes on, and is still reaped.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
         self.kill_on_drop = kill;
+        self
+    }
+
+    /// Ends it with this program, however that ends: by a return from `main`, a crash, or SIGKILL.
+    /// The kernel kills the command itself, but not what the command has started: an exit that runs
+    /// no destructors calls [`kill_bound`] first, which kills whole process groups. Not for
+    /// commands that change their user: the kernel forgets it for them. Linux only; elsewhere it
+    /// has no effect.
+    pub fn end_with_program(&mut self, bound: bool) -> &mut Self {
+        self.bound = bound;
         self
     }
 
@@ -133,7 +151,12 @@ impl Command {
     /// # Errors
     /// `Unsupported` in a simulation; otherwise what the operating system says.
     pub fn spawn(&mut self) -> io::Result<Child> {
-        Child::spawn(&mut self.command, self.kill_on_drop)
+        let bound = self.bound.then_some(self.leads);
+        if self.bound && !self.armed {
+            crate::os::end_with_thread(&mut self.command);
+            self.armed = true;
+        }
+        Child::spawn(&mut self.command, self.kill_on_drop, bound)
     }
 
     /// Starts it and waits for its end. A dropped wait leaves it running, unless
@@ -167,6 +190,9 @@ impl From<std::process::Command> for Command {
             command,
             given: [false; 3],
             kill_on_drop: false,
+            bound: false,
+            armed: false,
+            leads: false,
         }
     }
 }

@@ -7,15 +7,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use corosensei::CoroutineResult;
-use windlass_core::context;
-use windlass_core::sched::fork;
+use windlass_core::context::{self, Stays};
+use windlass_core::sched::fork::{self, Leftovers};
 use windlass_core::sync::thread::{self, ThreadId};
 use windlass_core::task::{Body, Ending, Options};
+use windlass_core::thread_end;
 
 use super::frame::{Frame, suspend_in_block_on};
 use super::slab::SizeClass;
 use super::stack::Stack;
-use super::{check, leak, overflow};
+use super::{check, leak, overflow, sanitizer};
 #[cfg(feature = "tracing")]
 use crate::task_span::BodySpan;
 #[cfg(feature = "tracing")]
@@ -29,6 +30,8 @@ type Begun<T> = corosensei::Coroutine<(), (), Result<T, Payload>, Stack>;
 pub(super) struct Machine<F, T> {
     stage: Stage<F, T>,
     frame: Frame,
+    /// It ends on the thread on which it begins, and is counted there.
+    stays: bool,
 }
 
 enum Stage<F, T> {
@@ -44,6 +47,7 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
         Machine {
             stage: Stage::Fresh(f, size, stack),
             frame: Frame::default(),
+            stays: true,
         }
     }
 
@@ -61,7 +65,10 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
     }
 
     /// Goes on until the next suspension or the end.
-    pub(super) fn resume(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T, Payload>> {
+    ///
+    /// # Panics
+    /// When the coroutine has ended, or began on a worker of another pool (rule 8).
+    pub(super) fn resume(self: Pin<&mut Self>) -> Poll<Result<T, Payload>> {
         // SAFETY: nothing is moved out that has to stay: the frame stays (rule 1), a closure that
         // has not begun may move.
         let this = unsafe { self.get_unchecked_mut() };
@@ -73,15 +80,37 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
         let Stage::Begun(coroutine) = &mut this.stage else {
             panic!("a coroutine that has ended cannot be resumed");
         };
-        match this.frame.during_resume(cx, || coroutine.resume(())) {
+        assert!(
+            this.frame.is_on_its_pool(),
+            "a coroutine goes on where it began: on the workers of its runtime, or on a thread \
+             that is none"
+        );
+        let leftovers = match this.frame.is_driven_by_hand() {
+            true => Leftovers::RunHere,
+            false => Leftovers::HandOver,
+        };
+        let forks = fork::begin_resume();
+        let bounds = this.frame.bounds();
+        let switched = this.frame.during_resume(|| {
+            let here = sanitizer::Side::default();
+            here.leave_for(bounds);
+            let switched = coroutine.resume(());
+            here.arrive();
+            switched
+        });
+        check::switched(&this.frame);
+        match switched {
             CoroutineResult::Yield(()) => {
-                check::switched(&this.frame);
-                fork::suspended();
+                if this.stays {
+                    thread_end::note_suspended();
+                }
+                check::suspended(&this.frame);
+                fork::end_resume(forks, leftovers);
                 Poll::Pending
             }
             CoroutineResult::Return(result) => {
-                check::switched(&this.frame);
                 this.give_stack_back();
+                fork::end_resume(forks, leftovers);
                 Poll::Ready(result)
             }
         }
@@ -103,23 +132,33 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
                 .slot()
                 .set_owner(task.id().get(), task.meta().location());
         }
-        self.frame.set_bounds(stack.lowest(), stack.top());
+        self.frame.set_bounds(stack.bounds());
+        self.frame.note_pool();
         check::begin(&self.frame);
         let frame = &raw const self.frame;
         let run = move |yielder: &corosensei::Yielder<(), ()>, ()| {
             // SAFETY: rule 1.
-            unsafe { &*frame }.begin(yielder);
-            catch_unwind(AssertUnwindSafe(f))
+            let frame = unsafe { &*frame };
+            frame.begin(yielder);
+            let ended = catch_unwind(AssertUnwindSafe(f));
+            frame.end();
+            ended
         };
         // SAFETY: what the closure borrows outlives the coroutine's frames: it is 'static, or
         // `scope` waits for their end; and they are never dropped half-way (rule 6).
         let coroutine = unsafe { Begun::with_stack_unchecked(stack, run) };
         self.stage = Stage::Begun(ManuallyDrop::new(coroutine));
+        if self.stays {
+            thread_end::note_begun();
+        }
         Ok(())
     }
 
     fn give_stack_back(&mut self) {
         if let Stage::Begun(coroutine) = std::mem::replace(&mut self.stage, Stage::Over) {
+            if self.stays {
+                thread_end::note_ended();
+            }
             ManuallyDrop::into_inner(coroutine).into_stack().give_back();
         }
     }
@@ -134,39 +173,73 @@ impl<F, T> Drop for Machine<F, T> {
     }
 }
 
+/// Where a coroutine began, and so where it goes on.
+enum Home {
+    /// Its task is pinned to a thread that runs tasks until it ends.
+    Pinned,
+    /// On this thread, until the thread's destructors begin: in this epoch, inside of a call that
+    /// runs tasks. After the outermost one the thread is marked (`thread_end`).
+    OnThread(ThreadId, u64),
+}
+
+impl Home {
+    fn here() -> Home {
+        match context::pin() {
+            Stays::Pinned => Home::Pinned,
+            Stays::OnThread => Home::OnThread(thread::current().id(), thread_end::epoch()),
+        }
+    }
+
+    fn is_here(&self) -> bool {
+        match self {
+            Home::Pinned => true,
+            Home::OnThread(thread, epoch) => {
+                *thread == thread::current().id()
+                    && *epoch == thread_end::epoch()
+                    && context::runs_tasks()
+            }
+        }
+    }
+
+    /// # Panics
+    /// Elsewhere.
+    fn check(&self) {
+        assert!(
+            self.is_here(),
+            "a coroutine goes on on the thread it began on, inside a block_on or a runtime's task: \
+             run a local set inside of one, and a simulated runtime on one thread"
+        );
+    }
+}
+
 /// A coroutine that a pool or a local set runs.
 pub(super) struct CoroutineBody<F, T> {
     machine: Machine<F, T>,
-    /// May go on on another thread.
-    migrates: bool,
-    pinned: bool,
+    /// Where it began, and who sees to it that it stays there; none: it has not begun, or migrates.
+    home: Option<Home>,
     begun: bool,
-    /// The thread it began on, where nobody else sees to it that it stays there: a local set's, a single
-    /// one's, a simulation's, which may be run and dropped by different ones.
-    home: Option<ThreadId>,
     #[cfg(feature = "tracing")]
     span: Option<BodySpan>,
 }
 
 // SAFETY: what has not begun is a closure that is `Send` (see the bounds of those who make one). What
-// has begun stays on its thread (`pinned`, or `home`, which `resume` and `ending` look at), or its maker
+// has begun stays on its thread (its queue or `home` sees to it, which `resume` and `ending` look at), or its maker
 // has vouched for what is on its stack (`spawn_migrating`).
 unsafe impl<F: Send, T: Send> Send for CoroutineBody<F, T> {}
 
 impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
     pub(super) fn new(
-        machine: Machine<F, T>,
+        mut machine: Machine<F, T>,
         migrates: bool,
         options: &Options,
     ) -> CoroutineBody<F, T> {
         #[cfg(not(feature = "tracing"))]
         let _ = options;
+        machine.stays = !migrates;
         CoroutineBody {
             machine,
-            migrates,
-            pinned: false,
-            begun: false,
             home: None,
+            begun: false,
             #[cfg(feature = "tracing")]
             span: BodySpan::of(options),
         }
@@ -175,7 +248,7 @@ impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
 
 impl<F, T> CoroutineBody<F, T> {
     fn is_at_home(&self) -> bool {
-        self.home.is_none_or(|home| home == thread::current().id())
+        self.home.as_ref().is_none_or(Home::is_here)
     }
 
     /// Gives the output, or goes on unwinding on the worker's stack.
@@ -198,7 +271,7 @@ impl<F, T> CoroutineBody<F, T> {
 impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
     type Output = T;
 
-    fn resume(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+    fn resume(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<T> {
         // SAFETY: the machine is pinned with the body and not moved out.
         let (this, machine) = unsafe {
             let this = self.get_unchecked_mut();
@@ -208,18 +281,17 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
         if !this.begun {
             this.begun = true;
             machine.frame().set_task(context::current_header());
-            this.pinned = !this.migrates && context::pin();
-            this.home = (!this.migrates && !this.pinned).then(|| thread::current().id());
+            if machine.stays {
+                this.home = Some(Home::here());
+            }
         }
-        assert!(
-            this.is_at_home(),
-            "a coroutine goes on on the thread it began on, and this is another: run a simulated \
-             runtime on one thread"
-        );
+        if let Some(home) = &this.home {
+            home.check();
+        }
         // On the worker's stack: nothing of it is on the coroutine's over a suspension.
         #[cfg(feature = "tracing")]
         let inside = this.span.as_ref().map(BodySpan::enter);
-        let resumed = machine.resume(cx);
+        let resumed = machine.resume();
         #[cfg(feature = "tracing")]
         drop(inside);
         match resumed {
@@ -229,20 +301,23 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
     }
 
     fn ending(&self) -> Ending {
-        // In a shielded section it is cancelled only by force, and nothing may unwind out of it. Nor may
-        // its frames run on a thread that is not theirs.
-        let unwinds = !self.machine.frame().is_shielded() && self.is_at_home();
-        if self.machine.has_begun() && unwinds {
-            Ending::Unwind
-        } else {
-            Ending::Drop
+        let frame = self.machine.frame();
+        // Its frames must not run on a thread that is not theirs. One that goes on waiting never unwinds.
+        if !self.machine.has_begun() || frame.has_given_up() || !self.is_at_home() {
+            return Ending::Drop;
+        }
+        // In a shielded section it is cancelled only by force, and nothing may unwind out of it.
+        match (frame.is_shielded(), frame.is_in_foreign_code()) {
+            (false, _) => Ending::Unwind,
+            (true, false) => Ending::Wait,
+            (true, true) => Ending::Drop,
         }
     }
 }
 
 impl<F, T> Drop for CoroutineBody<F, T> {
     fn drop(&mut self) {
-        if self.pinned {
+        if let Some(Home::Pinned) = self.home {
             context::unpin();
         }
     }

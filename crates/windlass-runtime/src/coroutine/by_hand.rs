@@ -1,41 +1,203 @@
-//! A coroutine that is driven by hand, without a runtime.
+//! Coroutines that are driven by hand, without a runtime.
+//!
+//! A coroutine's frames may hold what belongs to the thread: a reference that `LocalKey::with` gave
+//! out, for one. So they must not go on after the thread's destructors have begun, and must have ended
+//! by then. A coroutine that could be put into a thread-local would go on there when that is destroyed.
+//! So the type has a lifetime that nothing outside of [`drive`] has, and it cannot leave the call; and
+//! `drive` returns only after all its coroutines have unwound, those that were forgotten included.
+//!
+//! One that cannot unwind (C code is on its stack, or it swallows its cancellation) is leaked, and its
+//! thread stays (`windlass_core::thread_end`). Rejected: leaking what is dropped, because others may use
+//! what it has lent them; a mark in a thread-local of our own, which is destroyed later than keys that
+//! are younger.
 
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
-use std::panic::resume_unwind;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::rc::Rc;
+use std::task::Poll;
 
+use windlass_core::context::RunsTasks;
 use windlass_core::sync::thread::panicking;
-use windlass_core::task::Unwound;
+use windlass_core::task::{Unwound, drop_payload};
 
 use super::DEFAULT_STACK;
 use super::body::Machine;
 use super::slab::{SizeClass, StackError};
 use super::stack::Stack;
 
-/// A coroutine that goes on when [`resume`](Coroutine::resume) is called, on this thread.
+/// Runs `f` with a [`Driver`], which makes coroutines that are resumed by hand, on this thread.
 ///
 /// ```
-/// use windlass_runtime::coroutine::{self, Coroutine, Resumed};
+/// use windlass_runtime::coroutine::{self, Resumed};
 ///
-/// let mut steps = Coroutine::new(|| {
-///     for _ in 0..2 {
-///         coroutine::yield_now();
-///     }
-///     "done"
+/// coroutine::drive(|driver| {
+///     let mut steps = driver.coroutine(|| {
+///         for _ in 0..2 {
+///             coroutine::yield_now();
+///         }
+///         "done"
+///     })?;
+///     assert_eq!(steps.resume(), Resumed::Suspended);
+///     assert_eq!(steps.resume(), Resumed::Suspended);
+///     assert_eq!(steps.resume(), Resumed::Finished("done"));
+///     Ok::<(), coroutine::StackError>(())
 /// })?;
-/// assert_eq!(steps.resume(), Resumed::Suspended);
-/// assert_eq!(steps.resume(), Resumed::Suspended);
-/// assert_eq!(steps.resume(), Resumed::Finished("done"));
 /// # Ok::<(), coroutine::StackError>(())
 /// ```
-/// A wait inside polls its future once per resume: nobody is told when it is ready. Dropping a
-/// coroutine that has begun lets it unwind, as a cancellation does.
-pub struct Coroutine<T> {
-    machine: Pin<Box<Machine<Code<T>, T>>>,
+/// A wait inside polls its future once per resume: nobody is told when it is ready.
+///
+/// A coroutine cannot leave the call:
+/// ```compile_fail
+/// use windlass_runtime::coroutine;
+///
+/// let kept = coroutine::drive(|driver| driver.coroutine(|| ()));
+/// ```
+/// nor get into a thread-local:
+/// ```compile_fail
+/// use std::cell::RefCell;
+/// use windlass_runtime::coroutine::{self, Coroutine};
+///
+/// thread_local! {
+///     static KEPT: RefCell<Option<Coroutine<'static, ()>>> = const { RefCell::new(None) };
+/// }
+/// coroutine::drive(|driver| {
+///     let coroutine = driver.coroutine(|| ()).unwrap();
+///     KEPT.with(|kept| *kept.borrow_mut() = Some(coroutine));
+/// });
+/// ```
+///
+/// # Panics
+/// With the panic of `f`, or of a destructor of a coroutine that was not finished.
+pub fn drive<R>(f: impl for<'d> FnOnce(&Driver<'d>) -> R) -> R {
+    let driver = Driver {
+        unfinished: Rc::default(),
+        lifetime: PhantomData,
+    };
+    let runs_tasks = RunsTasks::begin();
+    let result = catch_unwind(AssertUnwindSafe(|| f(&driver)));
+    let finished = driver.finish_all();
+    drop(runs_tasks);
+    match (result, finished) {
+        (Ok(output), Ok(())) => output,
+        (Err(payload), _) | (Ok(_), Err(payload)) => resume_unwind(payload),
+    }
+}
+
+/// Makes coroutines that are resumed by hand; see [`drive`].
+pub struct Driver<'d> {
+    unfinished: Rc<Unfinished>,
+    /// Invariant, and neither `Send` nor `Sync`.
+    lifetime: PhantomData<*mut &'d ()>,
+}
+
+/// The coroutines of a driver whose handles were not dropped.
+#[derive(Default)]
+struct Unfinished {
+    coroutines: RefCell<HashMap<u64, Rc<dyn FinishByHand>>>,
+    made: Cell<u64>,
+}
+
+type Payload = Box<dyn Any + Send>;
+
+/// A coroutine of any type, as its driver sees it.
+trait FinishByHand {
+    /// Lets it unwind if it can; the error is the panic of a destructor.
+    fn finish(&self) -> Result<(), Payload>;
+}
+
+impl<'d> Driver<'d> {
+    /// A coroutine with a stack of 64 KiB. It has not begun.
+    pub fn coroutine<T: 'static>(
+        &self,
+        f: impl FnOnce() -> T + 'static,
+    ) -> Result<Coroutine<'d, T>, StackError> {
+        self.with_stack_size(DEFAULT_STACK, f)
+    }
+
+    /// A coroutine with a stack of at least `bytes` usable bytes. It has not begun.
+    pub fn with_stack_size<T: 'static>(
+        &self,
+        bytes: usize,
+        f: impl FnOnce() -> T + 'static,
+    ) -> Result<Coroutine<'d, T>, StackError> {
+        let size = SizeClass::for_size(bytes)?;
+        let stack = Stack::take(size)?;
+        let f: Code<T> = Box::new(f);
+        let machine = Rc::new(Driven {
+            machine: RefCell::new(Box::pin(Machine::new(f, size, Some(stack)))),
+        });
+        let number = self.unfinished.made.get() + 1;
+        self.unfinished.made.set(number);
+        self.unfinished
+            .coroutines
+            .borrow_mut()
+            .insert(number, machine.clone());
+        Ok(Coroutine {
+            driven: machine,
+            driver: self.unfinished.clone(),
+            number,
+            lifetime: PhantomData,
+        })
+    }
+
+    /// Lets the coroutines unwind whose handles were forgotten, or dropped while the thread unwound.
+    /// Destructors may make more of them meanwhile.
+    fn finish_all(&self) -> Result<(), Payload> {
+        let mut result = Ok(());
+        loop {
+            let left = std::mem::take(&mut *self.unfinished.coroutines.borrow_mut());
+            if left.is_empty() {
+                return result;
+            }
+            for coroutine in left.into_values() {
+                // One that has not begun drops its closure with the last reference.
+                let finished = coroutine.finish();
+                let dropped = catch_unwind(AssertUnwindSafe(|| drop(coroutine)));
+                for ended in [finished, dropped] {
+                    match (ended, &result) {
+                        (Ok(()), _) => {}
+                        (first, Ok(())) => result = first,
+                        // The first is told. The destructor of another payload may panic, too.
+                        (Err(other), Err(_)) => drop_payload(other),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Driver<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Driver")
+    }
+}
+
+/// A coroutine that goes on when [`resume`](Coroutine::resume) is called, on this thread. See
+/// [`drive`].
+///
+/// Dropping one that is suspended lets it unwind, as [`finish`](Coroutine::finish) does. While the
+/// thread unwinds it cannot: it does at the end of [`drive`].
+#[must_use = "a coroutine does nothing until it is resumed"]
+pub struct Coroutine<'d, T: 'static> {
+    driven: Rc<Driven<T>>,
+    driver: Rc<Unfinished>,
+    number: u64,
+    lifetime: PhantomData<*mut &'d ()>,
+}
+
+/// Borrowed while it is resumed, and no other code has it then: the handle is borrowed, too, and the
+/// driver looks at it only after the last resume.
+struct Driven<T> {
+    machine: RefCell<PinnedMachine<T>>,
 }
 
 type Code<T> = Box<dyn FnOnce() -> T>;
+type PinnedMachine<T> = Pin<Box<Machine<Code<T>, T>>>;
 
 /// How far a coroutine came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,67 +208,120 @@ pub enum Resumed<T> {
     Finished(T),
 }
 
-impl<T: 'static> Coroutine<T> {
-    /// With a stack of 64 KiB.
-    pub fn new(f: impl FnOnce() -> T + 'static) -> Result<Coroutine<T>, StackError> {
-        Coroutine::with_stack_size(DEFAULT_STACK, f)
+/// How a coroutine ended that was told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a coroutine that is leaked keeps its stack"]
+pub enum Finish<T> {
+    /// It had not begun: its closure was dropped.
+    NotBegun,
+    /// It has unwound, or had ended before.
+    Ended,
+    /// It has returned this instead.
+    Returned(T),
+    /// The thread unwinds at the moment, or is inside of another runtime than the one in which the
+    /// coroutine began: it unwinds at the end of [`drive`].
+    Later,
+    /// It is inside a section that nothing unwinds out of, or goes on waiting although it is told to end.
+    /// It is leaked with its stack, and its thread stays.
+    Leaked,
+}
+
+impl<T: 'static> Driven<T> {
+    fn is_finished(&self) -> bool {
+        self.machine.borrow().is_over()
     }
 
-    /// With a stack of at least `bytes` usable bytes.
-    pub fn with_stack_size(
-        bytes: usize,
-        f: impl FnOnce() -> T + 'static,
-    ) -> Result<Coroutine<T>, StackError> {
-        let size = SizeClass::for_size(bytes)?;
-        let stack = Stack::take(size)?;
-        let f: Code<T> = Box::new(f);
-        Ok(Coroutine {
-            machine: Box::pin(Machine::new(f, size, Some(stack))),
-        })
+    /// It cannot be finished here and now.
+    fn is_put_off(&self) -> bool {
+        let machine = self.machine.borrow();
+        let is_elsewhere = machine.has_begun() && !machine.frame().is_on_its_pool();
+        !machine.is_over() && (panicking() || is_elsewhere)
     }
 
+    fn finish(&self) -> Result<Finish<T>, Payload> {
+        let mut machine = self.machine.borrow_mut();
+        if machine.is_over() {
+            return Ok(Finish::Ended);
+        }
+        if !machine.has_begun() {
+            return Ok(Finish::NotBegun);
+        }
+        if panicking() || !machine.frame().is_on_its_pool() {
+            // What runs on its stack would believe that it unwinds itself, and neither wait nor end. Or
+            // this is inside of a runtime in which it did not begin.
+            return Ok(Finish::Later);
+        }
+        machine.frame().finish_by_hand();
+        while !machine.frame().is_shielded() && !machine.frame().has_given_up() {
+            match machine.as_mut().resume() {
+                Poll::Pending => {}
+                Poll::Ready(Ok(output)) => return Ok(Finish::Returned(output)),
+                Poll::Ready(Err(payload)) if payload.is::<Unwound>() => return Ok(Finish::Ended),
+                Poll::Ready(Err(payload)) => return Err(payload),
+            }
+        }
+        Ok(Finish::Leaked)
+    }
+}
+
+impl<T: 'static> FinishByHand for Driven<T> {
+    fn finish(&self) -> Result<(), Payload> {
+        // An output that the coroutine returns is dropped here, and its destructor may panic.
+        catch_unwind(AssertUnwindSafe(|| Driven::finish(self).map(drop))).flatten()
+    }
+}
+
+impl<T: 'static> Coroutine<'_, T> {
     /// Goes on until it suspends or ends. A panic inside comes out here.
     ///
     /// # Panics
-    /// When it has ended already.
+    /// When it has ended already, or is resumed inside another runtime than it began in.
     pub fn resume(&mut self) -> Resumed<T> {
         assert!(
             !self.is_finished(),
             "a coroutine that has ended cannot be resumed"
         );
-        let mut cx = Context::from_waker(Waker::noop());
-        match self.machine.as_mut().resume(&mut cx) {
+        let resumed = self.driven.machine.borrow_mut().as_mut().resume();
+        match resumed {
             Poll::Pending => Resumed::Suspended,
             Poll::Ready(Ok(output)) => Resumed::Finished(output),
             Poll::Ready(Err(payload)) => resume_unwind(payload),
         }
     }
-}
 
-impl<T> Coroutine<T> {
+    /// Lets it unwind, as a cancellation does: the wait it is in raises, and so does each later one. One
+    /// that catches that and waits again, a thousand times over, is leaked.
+    ///
+    /// # Panics
+    /// With a panic of its destructors.
+    pub fn finish(self) -> Finish<T> {
+        self.driven
+            .finish()
+            .unwrap_or_else(|payload| resume_unwind(payload))
+    }
+
     /// True once it has returned or panicked.
     pub fn is_finished(&self) -> bool {
-        self.machine.is_over()
+        self.driven.is_finished()
     }
 }
 
-impl<T> Drop for Coroutine<T> {
+impl<T: 'static> Drop for Coroutine<'_, T> {
     fn drop(&mut self) {
-        self.machine.frame().drop_by_hand();
-        let mut cx = Context::from_waker(Waker::noop());
-        // What is inside a section that nothing unwinds out of is leaked.
-        while self.machine.has_begun() && !self.machine.frame().is_shielded() {
-            if let Poll::Ready(Err(payload)) = self.machine.as_mut().resume(&mut cx)
-                && !payload.is::<Unwound>()
-                && !panicking()
-            {
-                resume_unwind(payload);
-            }
+        if self.driven.is_put_off() {
+            // Its driver finishes it.
+            return;
+        }
+        let own = self.driver.coroutines.borrow_mut().remove(&self.number);
+        if own.is_some()
+            && let Err(payload) = FinishByHand::finish(&*self.driven)
+        {
+            resume_unwind(payload);
         }
     }
 }
 
-impl<T> fmt::Debug for Coroutine<T> {
+impl<T: 'static> fmt::Debug for Coroutine<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coroutine")
             .field("finished", &self.is_finished())

@@ -3,10 +3,25 @@
 //! A few words at the far end of each stack are written before it is used and compared at every
 //! switch: whoever steps over the guard page (a large frame that does not touch each page, C code)
 //! leaves a trace there. And whoever suspends a coroutine must be running on its stack.
+//!
+//! After a coroutine was suspended no thread-local of the program may point into its stack: that is
+//! what a library leaves behind that keeps a pointer to a frame in a thread-local for the duration of a
+//! call (`scoped-tls`). The next coroutine on the thread would find it, and restore it later, when the
+//! frame is gone. Ours are exchanged at every switch, so what is left is another library's. On Linux
+//! the thread's block of thread-locals is searched for such words; elsewhere it is not.
+//!
+//! Nor may a coroutine be suspended while it makes the initial value of a `thread_local!`. The names of
+//! the functions on its stack tell, in programs that have symbols. Naming them takes long, so each
+//! depth at which a coroutine of one kind is suspended is looked at once.
 
+use std::backtrace::Backtrace;
+use std::collections::HashSet;
+use std::panic::Location;
 use std::sync::OnceLock;
 
-use super::frame::Frame;
+use windlass_core::sync::Mutex;
+
+use super::frame::{Bounds, Frame};
 
 const WORDS: usize = 8;
 const CANARY: u64 = 0x57A7_E0F7_4E57_AC4B;
@@ -21,7 +36,7 @@ fn is_on() -> bool {
 
 /// The far end of a stack.
 fn canaries(frame: &Frame) -> *mut [u64; WORDS] {
-    std::ptr::with_exposed_provenance_mut(frame.bounds().0)
+    frame.bounds().lowest.cast()
 }
 
 /// Before the first resume.
@@ -50,6 +65,27 @@ fn check_canaries(frame: &Frame) {
     }
 }
 
+/// After a suspension, on the stack of whoever resumed.
+#[inline(always)]
+pub(super) fn suspended(frame: &Frame) {
+    if is_on() {
+        check_thread_locals(frame);
+    }
+}
+
+#[cold]
+fn check_thread_locals(frame: &Frame) {
+    let Bounds { lowest, top } = frame.bounds();
+    let stack = lowest.addr()..top;
+    if crate::os::any_thread_local(|word| stack.contains(&word)) {
+        die(
+            frame,
+            "waits inside a call that keeps a pointer to its stack in a thread-local (as the crate \
+             scoped-tls does), where others on this thread find it",
+        );
+    }
+}
+
 /// Before every switch away from the coroutine.
 #[inline(always)]
 pub(super) fn suspending(frame: &Frame) {
@@ -62,10 +98,41 @@ pub(super) fn suspending(frame: &Frame) {
 fn check_stack(frame: &Frame) {
     let here = 0u8;
     let address = (&raw const here).addr();
-    let (lowest, top) = frame.bounds();
-    if !(lowest..top).contains(&address) {
+    let Bounds { lowest, top } = frame.bounds();
+    if !(lowest.addr()..top).contains(&address) {
         die(frame, "was suspended by code on another stack");
     }
+    check_initial_values(frame, top - address);
+}
+
+/// Where coroutines of one kind were spawned, and how deep their stacks were when they were suspended.
+type Seen = HashSet<(Option<&'static Location<'static>>, usize)>;
+
+fn check_initial_values(frame: &Frame, depth: usize) {
+    static SEEN: Mutex<Option<Seen>> = Mutex::new(None);
+    /// More are not looked at.
+    const MOST: usize = 10_000;
+
+    let spawned_at = frame.header().map(|header| header.meta().location());
+    let is_new = {
+        let mut seen = SEEN.lock();
+        let seen = seen.get_or_insert_default();
+        seen.len() < MOST && seen.insert((spawned_at, depth))
+    };
+    if is_new && makes_initial_value(&Backtrace::force_capture().to_string()) {
+        die(
+            frame,
+            "waits while it makes the initial value of a thread_local!, which another coroutine on \
+             this thread may make meanwhile",
+        );
+    }
+}
+
+/// True if a function of the standard library that makes such a value is among those that are named.
+fn makes_initial_value(stack: &str) -> bool {
+    stack
+        .lines()
+        .any(|line| line.contains("thread_local::") && line.contains("::lazy::"))
 }
 
 #[cold]

@@ -40,7 +40,8 @@ use super::frame;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn foreign<T>(f: impl FnOnce() -> T) -> T {
-    let frame = frame::running();
-    let _shield = frame.map(|frame| frame.shield());
-    f()
+    match frame::running() {
+        Some(frame) => frame.in_foreign_code(f),
+        None => f(),
+    }
 }

@@ -42,6 +42,7 @@ mod frame;
 mod leak;
 mod overflow;
 mod parking;
+mod sanitizer;
 mod scope;
 mod slab;
 mod stack;
@@ -59,7 +60,7 @@ use self::stack::Stack;
 use crate::dispatch::Dispatcher;
 use crate::handle::{Handle, spawn_body};
 
-pub use self::by_hand::{Coroutine, Resumed};
+pub use self::by_hand::{Coroutine, Driver, Finish, Resumed, drive};
 pub use self::foreign::foreign;
 pub use self::leak::LeakedCoroutine;
 pub use self::overflow::report_overflows;
@@ -67,6 +68,7 @@ pub use self::parking::{CoroutineRef, current, park};
 pub use self::scope::{Scope, ScopeError, ScopedJoinHandle, scope};
 pub use self::slab::StackError;
 pub(crate) use self::slab::stacks_in_use;
+pub(crate) use self::stack::on_fresh_stack;
 
 /// With this a cancelled coroutine unwinds. Whoever catches it (`catch_unwind`) is told again at the
 /// next suspension point.
@@ -88,7 +90,8 @@ where
 }
 
 /// Starts a coroutine on the local set that is being run on this thread: it may hold what is not
-/// `Send`.
+/// `Send`. It goes on inside of any [`block_on`](windlass_core::block_on) of this thread, or of a
+/// runtime's task: elsewhere its handle resolves with a panic that says so.
 ///
 /// # Panics
 /// Outside of a local set.
@@ -311,12 +314,20 @@ fn describe(task: &Header) -> String {
     format!("{name}, spawned at {}", task.meta().location())
 }
 
-/// A scope, or anything else that waits where it stands, would block the worker here.
+/// Refuses what has to wait where it stands and cannot: inside a future, and in a destructor that
+/// runs while the thread unwinds inside a `block_on`. Before anything is started, because afterwards
+/// nothing may unwind.
 #[track_caller]
 fn refuse_in_future(what: &str) {
+    let is_inside = is_inside();
     assert!(
-        is_inside() || !context::in_task(),
+        is_inside || !context::in_task(),
         "{what} inside a task that is a future would block its worker: use it in a coroutine \
          (coroutine::spawn), or in spawn_blocking"
+    );
+    assert!(
+        (is_inside && !thread::panicking()) || !windlass_core::is_waiting(),
+        "{what} inside the future of a block_on would block it: use it in a coroutine \
+         (coroutine::spawn(..).await), or in spawn_blocking"
     );
 }

@@ -7,7 +7,8 @@
 //! 1. A child counts as running from before its closure is handed on until after its closure and
 //!    everything in it is dropped (the order of `Child`'s fields, and of the end of `run`).
 //! 2. `scope` waits for that count, whatever happens: it catches the panic or the cancellation of its
-//!    own code and resumes it afterwards, and its last wait is shielded.
+//!    own code and resumes it afterwards, and its last wait is shielded. Where it could not wait it
+//!    refuses to begin. Should the last wait panic all the same, the process ends (`NoUnwind`).
 //! 3. A child that is leaked never counts as ended, so the scope above it never returns: it is leaked
 //!    too, with the frames that are borrowed (rule 6 of `frame.rs`).
 //! 4. A result stays in its packet, which the child drops before it counts as ended; who else may
@@ -16,12 +17,15 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
 use windlass_core::task::{AbortHandle, Unwound};
+use windlass_core::unwind::NoUnwind;
 
 use super::{Builder, frame, refuse_in_future, wait};
 use crate::sync::Notify;
@@ -51,7 +55,8 @@ type Payload = Box<dyn Any + Send>;
 /// have ended. The panic of a child goes to its handle; if nobody joins it, it comes out of `scope`.
 ///
 /// # Panics
-/// As said; and inside a task that is a future, which would block its worker.
+/// As said; and, before `f` is called, inside a future (of a task, or of a `block_on`), which it would
+/// block.
 ///
 /// What is borrowed must outlive the scope:
 ///
@@ -229,11 +234,24 @@ impl Children {
         }
     }
 
-    /// Nothing unwinds out of this.
+    /// Waits for the last child. Nothing unwinds out of this.
     fn wait_for_the_end(&self) {
+        let guard = NoUnwind::arm("coroutine::scope");
         let frame = frame::running();
-        let _shield = frame.map(|frame| frame.shield());
-        wait(self.ended());
+        let shield = frame.map(|frame| frame.shield());
+        let is_cancelled = || {
+            let task = frame.and_then(|frame| frame.header());
+            task.is_some_and(|task| task.state().is_cancelled())
+        };
+        let mut ended = pin!(self.ended());
+        wait(poll_fn(|cx| {
+            if is_cancelled() {
+                self.cancel();
+            }
+            ended.as_mut().poll(cx)
+        }));
+        drop(shield);
+        guard.disarm();
     }
 
     /// The first panic that no handle has taken.
@@ -323,9 +341,13 @@ impl Children {
 
 impl<T, F: FnOnce() -> T> Drop for Child<T, F> {
     fn drop(&mut self) {
-        drop(self.f.take());
-        // It was cancelled before it began.
-        self.leave(Err(ScopeError::Cancelled));
+        // It was cancelled before it began, unless it has run.
+        let f = self.f.take();
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(f)));
+        self.leave(Err(match dropped {
+            Ok(()) => ScopeError::Cancelled,
+            Err(payload) => ScopeError::Panicked(payload),
+        }));
     }
 }
 

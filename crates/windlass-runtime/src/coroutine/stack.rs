@@ -7,9 +7,12 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use windlass_core::sync::Mutex;
 
+use super::frame::Bounds;
+use super::sanitizer;
 use super::slab::{self, CLASSES, Piece, SizeClass, Slot, StackError};
 
 /// Stacks that a thread keeps, of all sizes together.
@@ -25,10 +28,12 @@ impl Stack {
     /// One of at least `class`'s size: this thread's last one if it has any.
     pub(super) fn take(class: SizeClass) -> Result<Stack, StackError> {
         let kept = CACHE.try_with(|cache| cache.borrow_mut().take(class));
-        match kept.ok().flatten().or_else(|| take_from_depot(class)) {
-            Some(piece) => Ok(Stack(piece)),
-            None => slab::cut(class).map(Stack),
-        }
+        let stack = match kept.ok().flatten().or_else(|| take_from_depot(class)) {
+            Some(piece) => Stack(piece),
+            None => Stack(slab::cut(class)?),
+        };
+        sanitizer::unpoison(stack.bounds());
+        Ok(stack)
     }
 
     /// Keeps the stack for the next one on this thread. Nobody's frames are on it.
@@ -42,18 +47,64 @@ impl Stack {
         }
     }
 
+    /// Keeps the stack, but not its memory.
+    fn give_memory_back(self) {
+        slab::release_memory(&self.0);
+        DEPOTS[self.0.class.index()].lock().cold.push(self.0);
+    }
+
     pub(super) fn slot(&self) -> &'static Slot {
         self.0.slot
     }
 
-    /// The lowest usable address.
-    pub(super) fn lowest(&self) -> usize {
-        self.0.bottom.addr().get() + slab::page()
+    /// The part of it that frames may use: all but the guard.
+    pub(super) fn bounds(&self) -> Bounds {
+        // Derived from the mapping, so that it may be written to.
+        let lowest = self.0.bottom.as_ptr().wrapping_add(slab::page());
+        Bounds {
+            lowest,
+            top: lowest.addr() + self.0.class.size(),
+        }
     }
+}
 
-    /// The address above the highest.
-    pub(super) fn top(&self) -> usize {
-        self.lowest() + self.0.class.size()
+/// Calls `f` on a stack of a megabyte, or here if there is none to be had.
+pub(crate) fn on_fresh_stack(f: &mut dyn FnMut()) {
+    /// Goes back to the others when the call is over, also by a panic.
+    struct Borrowed(Option<Stack>);
+    impl Drop for Borrowed {
+        fn drop(&mut self) {
+            if let Some(stack) = self.0.take() {
+                stack.give_memory_back();
+            }
+        }
+    }
+    // SAFETY: those of the stack itself, which stays where it is.
+    unsafe impl corosensei::stack::Stack for &Borrowed {
+        fn base(&self) -> NonZeroUsize {
+            self.0.as_ref().expect("there until it is dropped").base()
+        }
+
+        fn limit(&self) -> NonZeroUsize {
+            self.0.as_ref().expect("there until it is dropped").limit()
+        }
+    }
+    match SizeClass::for_size(1 << 20).and_then(Stack::take) {
+        Ok(stack) => {
+            let (here, there) = (sanitizer::Side::default(), sanitizer::Side::default());
+            here.leave_for(stack.bounds());
+            let ended = corosensei::on_stack(&Borrowed(Some(stack)), || {
+                there.arrive();
+                let ended = catch_unwind(AssertUnwindSafe(f));
+                there.leave(true);
+                ended
+            });
+            here.arrive();
+            if let Err(payload) = ended {
+                resume_unwind(payload);
+            }
+        }
+        Err(_) => f(),
     }
 }
 
@@ -61,7 +112,7 @@ impl Stack {
 // multiples of the page size.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> NonZeroUsize {
-        NonZeroUsize::new(self.top()).expect("a mapped address is not null")
+        NonZeroUsize::new(self.bounds().top).expect("a mapped address is not null")
     }
 
     fn limit(&self) -> NonZeroUsize {

@@ -12,16 +12,22 @@
 //!    Nobody touches frame or flow after its own subtraction (the rule of the frame,
 //!    `windlass_core::sched::latch`). An invitation is counted as a step, so that it is gone, too.
 //! 3. **One run at a time.** `run` has the flow for itself, and `frame` says which run that is.
-//! 4. **Pinned.** Nodes and head are in boxes of their own, so jobs may point to them while the flow is moved.
+//! 4. **In place.** Jobs point to nodes while `run` borrows the flow, which is not moved then. Nodes point to
+//!    the head at all times: it is shared, and not in a box, which may be pointed to by nobody else when
+//!    it is moved.
+//!
+//! A panic anywhere else than in a step ends the process (`NoUnwind`).
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use windlass_core::queue::{JobRef, Taken};
 use windlass_core::sched::Arrivals;
 use windlass_core::sched::fork::{self, Here, Latch, Mark};
 use windlass_core::sync::Padded;
 use windlass_core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use windlass_core::unwind::NoUnwind;
 
 use crate::fork_join::first_panic::FirstPanic;
 use crate::fork_join::thieves::Thieves;
@@ -50,7 +56,7 @@ pub struct Flow {
     targets: Box<[u32]>,
     /// Steps that wait for nothing.
     roots: Box<[u32]>,
-    head: Box<Head>,
+    head: Arc<Head>,
 }
 
 struct Node {
@@ -169,7 +175,7 @@ impl Flow {
             ranges.push((place(first)?, place(flat.len())?));
         }
         check_acyclic(targets, &expected)?;
-        let head = Box::new(Head {
+        let head = Arc::new(Head {
             frame: AtomicPtr::new(std::ptr::null_mut()),
         });
         let roots = (0..targets.len()).filter(|&step| expected[step] == 0);
@@ -188,7 +194,7 @@ impl Flow {
                         arrivals: Arrivals::new(*expected),
                         first,
                         end,
-                        head: &raw const *head,
+                        head: Arc::as_ptr(&head),
                     }
                 })
                 .collect(),
@@ -246,6 +252,7 @@ impl Flow {
             .frame
             .store(there.cast_mut().cast(), Ordering::Relaxed);
         let mark = here.mark();
+        let guard = NoUnwind::arm("fork_join::Flow::run");
         for _ in 0..invitations {
             // SAFETY: rules 1 and 2: the frame waits until it has run, too.
             unsafe { here.fork(JobRef::new(there.cast(), accept_invitation)) };
@@ -266,6 +273,7 @@ impl Flow {
                 here.wait(&frame.latch, || frame.thieves.help(here));
             }
         });
+        guard.disarm();
         frame.settle();
     }
 
@@ -492,6 +500,7 @@ unsafe fn accept_invitation(frame: *const (), taken: Taken) {
 /// # Safety
 /// `frame` is there until `ended` and what is walked here have been subtracted.
 unsafe fn walk_from(frame: *const Frame<'_>, at: Option<u32>, ended: usize, taken: Taken) {
+    let guard = NoUnwind::arm("a step of fork_join::Flow::run");
     fork::here(|here| {
         let here = here.expect("jobs run on workers");
         // SAFETY: rule 1.
@@ -517,6 +526,7 @@ unsafe fn walk_from(frame: *const Frame<'_>, at: Option<u32>, ended: usize, take
             });
         }
     });
+    guard.disarm();
 }
 
 impl fmt::Debug for Flow {

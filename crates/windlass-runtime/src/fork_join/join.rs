@@ -5,7 +5,8 @@
 //! 1. **One runs it.** Whoever takes the job out of the deque runs `b`: the owner, who finds it at the
 //!    bottom, or a thief. The other never touches the closure.
 //! 2. **The frame waits.** `forked` returns, also by a panic, only after the job was taken back or its
-//!    latch is set. So what `b` borrows, and the frame itself, are there while the job runs.
+//!    latch is set. So what `b` borrows, and the frame itself, are there while the job runs. A panic
+//!    anywhere else than in the closures ends the process (`NoUnwind`).
 //! 3. **The rule of the frame** (`windlass_core::sched::latch`): the thief writes the result before it
 //!    sets the latch, and touches nothing of the frame afterwards.
 
@@ -15,6 +16,7 @@ use std::thread;
 use windlass_core::queue::{JobRef, Taken};
 use windlass_core::sched::fork::{self, Here, Latch};
 use windlass_core::sync::UnsafeCell;
+use windlass_core::unwind::NoUnwind;
 
 use crate::fork_join::{Payload, forget_payload, visit};
 
@@ -150,11 +152,13 @@ where
         result: UnsafeCell::new(None),
     };
     let job = JobRef::new((&raw const half).cast(), run_stolen::<B, RB>);
+    let guard = NoUnwind::arm("fork_join::join");
     // SAFETY: rule 2; `B` and `RB` are `Send`.
     unsafe { here.fork(job) };
     let a = catch_unwind(AssertUnwindSafe(a));
     // Not in one go with the wait: `b` may recurse, and should not find more on the stack than `a` did.
     let back = fork::here(|here| is_back(here.expect("it runs on workers only"), &half.latch, job));
+    guard.disarm();
     if !back {
         // SAFETY: rule 3: the latch is set.
         let b = unsafe { half.result.with_mut(|result| (*result).take()) };
@@ -213,11 +217,13 @@ where
         // SAFETY: rule 1: we have taken the job.
         let b = unsafe { frame.closure.with_mut(|closure| (*closure).take()) };
         let b = b.expect("nobody else had the job (rule 1)");
+        let guard = NoUnwind::arm("a stolen half of fork_join::join");
         let result = catch_unwind(AssertUnwindSafe(b));
         // SAFETY: rule 3: nobody reads it before the latch is set.
         unsafe { frame.result.with_mut(|place| *place = Some(result)) };
         here.run_above(mark);
         // SAFETY: rule 3: this is the last we do with the frame.
         unsafe { here.set(&raw const (*half).latch) };
+        guard.disarm();
     });
 }

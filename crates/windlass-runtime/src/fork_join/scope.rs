@@ -7,6 +7,7 @@
 //! 2. **Who brings the count to zero sets the latch**, and the frame believes only the latch. So everybody
 //!    else has touched the scope for the last time when they count down, and that one when it sets
 //!    the latch (the rule of the frame, `windlass_core::sched::latch`).
+//!    A panic anywhere else than in the closures ends the process (`NoUnwind`).
 //! 3. **Boxed.** A closure waits in a box of its own; whoever takes its job out of a deque owns the box.
 
 use std::fmt;
@@ -16,6 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use windlass_core::queue::{JobRef, Taken};
 use windlass_core::sched::fork::{self, Here, Latch};
 use windlass_core::sync::atomic::{AtomicUsize, Ordering};
+use windlass_core::unwind::NoUnwind;
 
 use crate::fork_join::first_panic::FirstPanic;
 use crate::fork_join::thieves::Thieves;
@@ -94,6 +96,7 @@ where
 {
     let scope = Scope::new(here.pool_id(), here.latch());
     let mark = here.mark();
+    let guard = NoUnwind::arm("fork_join::scope");
     let result = scope.run(f);
     // Perhaps on another worker by now, if this is a migrating coroutine.
     fork::here(|here| {
@@ -104,6 +107,7 @@ where
             here.wait(&scope.latch, || scope.thieves.help(here));
         }
     });
+    guard.disarm();
     scope.settle(result)
 }
 
@@ -212,6 +216,7 @@ where
     // SAFETY: rule 3.
     let spawned = unsafe { Box::from_raw(spawned.cast_mut().cast::<Spawned<'scope, F>>()) };
     let Spawned { scope, closure } = *spawned;
+    let guard = NoUnwind::arm("a closure of fork_join::scope");
     fork::here(|here| {
         let here = here.expect("jobs run on workers");
         // SAFETY: rule 1: we are counted.
@@ -227,6 +232,7 @@ where
             unsafe { here.set(&raw const (*scope).latch) };
         }
     });
+    guard.disarm();
 }
 
 /// Runs a closure that was taken from another worker, and what it leaves in our deque.

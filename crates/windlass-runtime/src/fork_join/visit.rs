@@ -13,6 +13,7 @@ use std::thread;
 use windlass_core::sched::fork;
 use windlass_core::sync::{Arc, Parker, UnsafeCell};
 use windlass_core::task::{Closure, Options};
+use windlass_core::unwind::NoUnwind;
 
 use crate::handle::Handle;
 
@@ -41,9 +42,12 @@ where
         done: done.clone(),
     };
     let body = Closure(Some(move || errand.run()));
+    // A panic from here on would leave the frame while a worker uses it.
+    let guard = NoUnwind::arm("a fork-join call of a plain thread");
     // The handle is dropped: nobody can cancel it. What is refused is dropped, too, and so the errand.
     drop(runtime.pool().spawn_from_outside(body, Options::here()));
     done.park();
+    guard.disarm();
     // SAFETY: rules 1 and 2: the errand is gone.
     let result = unsafe { frame.result.with_mut(|result| (*result).take()) };
     match result {

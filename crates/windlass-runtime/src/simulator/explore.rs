@@ -4,7 +4,10 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use windlass_core::sched::simulate::Trace;
+use windlass_core::sync::Arc;
 
+use super::Simulator;
+use crate::handle::Handle;
 use crate::runtime::Runtime;
 
 /// The variable that holds the one seed to run.
@@ -16,8 +19,11 @@ const SEED: &str = "WINDLASS_SEED";
 /// environment then runs this one alone. `#[windlass::test(simulated, seeds = 1000)]` is made of
 /// this.
 ///
+/// A task that panics fails the run as well if nobody is told of it: its handle was dropped, or never
+/// awaited. Processes are told of by their supervisors; see [`expect_panics`] for other exceptions.
+///
 /// # Panics
-/// As the program does; and if the two runs of a seed differ, which means that the program has
+/// As the program does; if a task panicked and nobody was told; and if the two runs of a seed differ, which means that the program has
 /// another input than the simulator.
 pub fn explore<F>(seeds: u64, program: impl Fn() -> F)
 where
@@ -48,11 +54,47 @@ fn check<F: Future<Output = ()>>(seed: u64, program: &impl Fn() -> F) {
 
 fn run<F: Future<Output = ()>>(seed: u64, program: &impl Fn() -> F) -> Trace {
     let runtime = Runtime::simulated(seed);
-    match catch_unwind(AssertUnwindSafe(|| runtime.block_on(program()))) {
+    let failed =
+        || eprintln!("the simulation failed with seed {seed}; to replay it: {SEED}={seed}");
+    let trace = match catch_unwind(AssertUnwindSafe(|| runtime.block_on(program()))) {
         Ok(()) => runtime.trace().unwrap_or_default(),
         Err(panic) => {
-            eprintln!("the simulation failed with seed {seed}; to replay it: {SEED}={seed}");
+            failed();
             resume_unwind(panic)
+        }
+    };
+    let unobserved = runtime.handle().unobserved_panics();
+    if !unobserved.is_empty() {
+        failed();
+        panic!(
+            "tasks panicked and nobody was told: {}. Await their handles, or call \
+             simulator::expect_panics() if they are meant to",
+            unobserved.join("; ")
+        );
+    }
+    trace
+}
+
+/// Panics of tasks are expected until this is dropped; see [`expect_panics`].
+#[derive(Debug)]
+#[must_use = "panics are expected until this is dropped"]
+pub struct ExpectPanics(Option<Arc<Simulator>>);
+
+/// From now on tasks of this simulation may panic without anybody being told, until the guard is
+/// dropped. Outside of a simulation it has no effect: there nobody looks.
+pub fn expect_panics() -> ExpectPanics {
+    let runtime = Handle::try_current().ok();
+    let simulator = runtime.and_then(|runtime| runtime.shared().simulator().cloned());
+    if let Some(simulator) = &simulator {
+        simulator.world().begin_expecting_panics();
+    }
+    ExpectPanics(simulator)
+}
+
+impl Drop for ExpectPanics {
+    fn drop(&mut self) {
+        if let Some(simulator) = &self.0 {
+            simulator.world().end_expecting_panics();
         }
     }
 }

@@ -37,7 +37,7 @@ pub use windlass_core::sched::simulate::{Step, Trace};
 
 pub use crate::net::simulated::{DroppedDatagrams, Net, OnHost};
 
-pub use self::explore::explore;
+pub use self::explore::{ExpectPanics, expect_panics, explore};
 use self::helpers::Helpers;
 use crate::blocking::StuckJob;
 use crate::handle::Handle;
@@ -80,6 +80,10 @@ impl Simulator {
 
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         &self.pool
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        &self.world
     }
 
     pub(crate) fn timers(&self) -> &Timers {

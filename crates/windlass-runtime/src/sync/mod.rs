@@ -16,9 +16,12 @@
 //! The channels are here too, under the names that tokio gives them; see [`crate::channel`].
 
 mod barrier;
+#[cfg(windlass_loom)]
+pub mod model;
 mod mutex;
 mod notify;
 mod once_cell;
+pub(crate) mod readiness;
 mod rwlock;
 mod semaphore;
 pub(crate) mod wait_list;

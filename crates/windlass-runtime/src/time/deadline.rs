@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
+use windlass_core::context::{self, Exchange};
 
 use crate::time::{Elapsed, Instant, Sleep, sleep_until};
 
@@ -107,14 +108,14 @@ impl<F: Future> Future for Inherit<F> {
     }
 }
 
-/// Runs `f` inside of a deadline.
+/// Runs `f` inside of a deadline. Outside of `f` the deadline is not seen, not even while a
+/// coroutine is suspended inside of it.
 fn inside<R>(at: Option<Instant>, f: impl FnOnce() -> R) -> R {
-    struct Leave(Option<Instant>);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            CURRENT.with(|current| current.set(self.0));
+    struct Inside(Cell<Option<Instant>>);
+    impl Exchange for Inside {
+        fn exchange(&self) {
+            CURRENT.with(|current| current.swap(&self.0));
         }
     }
-    let _leave = Leave(CURRENT.with(|current| current.replace(at)));
-    f()
+    context::installed(&Inside(Cell::new(at)), f)
 }

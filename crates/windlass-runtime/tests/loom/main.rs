@@ -8,11 +8,16 @@
     reason = "models count with plain atomics of the test"
 )]
 
+mod barrier;
+mod broadcast;
 mod channel;
 mod oneshot;
+mod rwlock;
 mod semaphore;
+mod source;
 mod timers;
 mod wait_list;
+mod watch;
 
 mod support {
     use std::future::Future;
@@ -60,6 +65,31 @@ mod support {
     impl std::fmt::Debug for Parcel {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             write!(f, "Parcel({})", self.content())
+        }
+    }
+
+    /// A number in a cell that loom watches: loom reports a race unless every access is ordered
+    /// after the writes before it.
+    pub(crate) struct Tracked(UnsafeCell<u32>);
+
+    // SAFETY: what a model checks orders the accesses; loom reports those that it does not.
+    unsafe impl Send for Tracked {}
+    // SAFETY: as above.
+    unsafe impl Sync for Tracked {}
+
+    impl Tracked {
+        pub(crate) fn new(value: u32) -> Tracked {
+            Tracked(UnsafeCell::new(value))
+        }
+
+        pub(crate) fn read(&self) -> u32 {
+            // SAFETY: loom panics before the access if a write is not ordered before it.
+            self.0.with(|value| unsafe { *value })
+        }
+
+        pub(crate) fn write(&self, new: u32) {
+            // SAFETY: loom panics before the access if another access is not ordered before it.
+            self.0.with_mut(|value| unsafe { *value = new });
         }
     }
 

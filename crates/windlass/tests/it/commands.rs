@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use windlass::command::{Command, Stdio};
+use windlass::observe::WorkerState;
 use windlass::{Result, Runtime, time};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -165,6 +166,85 @@ fn the_environment_and_the_input_are_as_told() -> Result<()> {
             .output()
             .await?;
         assert_eq!(output.stdout, b"you-\n");
+        Ok(())
+    })
+}
+
+/// Waits until this process has ended, whoever reaps it.
+#[cfg(target_os = "linux")]
+fn wait_until_gone(number: u32) {
+    let began = Instant::now();
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while runs() {
+        assert!(began.elapsed() < LONG, "it goes on");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits on a worker that leaves afterwards: the kernel's signal follows the thread that started a
+/// command.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_that_ends_with_the_program_outlives_the_worker_that_started_it() -> Result<()> {
+    let runtime = Runtime::builder().workers(4).max_workers(4).build()?;
+    let start = || async {
+        Command::new("sleep")
+            .arg("600")
+            .end_with_program(true)
+            .kill_on_drop(true)
+            .spawn()
+    };
+    // On each of the workers, whichever leave.
+    let started: Vec<_> = (0..16).map(|_| runtime.spawn(start())).collect();
+    let mut children = Vec::new();
+    for started in started {
+        children.push(runtime.block_on(started)??);
+    }
+    runtime.resize(1)?;
+    let present = || {
+        let workers = runtime.snapshot().pool.workers;
+        let there = workers.iter().filter(|w| w.state != WorkerState::Gone);
+        there.count()
+    };
+    let began = Instant::now();
+    while present() > 1 {
+        assert!(began.elapsed() < LONG, "the workers stay");
+        std::thread::yield_now();
+    }
+    for child in &mut children {
+        assert_eq!(child.try_wait()?, None, "it ended with its worker");
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_groups_of_commands_that_end_with_the_program_can_be_killed() -> Result<()> {
+    use windlass::command::kill_bound;
+
+    runtime().block_on(async {
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 600 & echo $!; wait"])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .end_with_program(true)
+            .spawn()?;
+        let mut inner = [0; 16];
+        let count = child
+            .stdout
+            .as_mut()
+            .expect("piped")
+            .read(&mut inner)
+            .await?;
+        let inner: u32 = String::from_utf8_lossy(&inner[..count]).trim().parse()?;
+        assert!(is_there(inner));
+        kill_bound();
+        let status = time::timeout(LONG, child.wait()).await??;
+        assert_eq!(status.signal(), Some(9));
+        wait_until_gone(inner);
         Ok(())
     })
 }

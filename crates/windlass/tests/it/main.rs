@@ -5,6 +5,7 @@
     reason = "tests use the standard library directly"
 )]
 
+mod announce;
 mod blocking;
 mod build;
 mod cancel;

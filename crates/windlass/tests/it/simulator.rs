@@ -10,6 +10,8 @@ use windlass::simulator::{Net, explore};
 use windlass::time::{Instant, sleep, timeout};
 use windlass::{Runtime, spawn, spawn_blocking, yield_now};
 
+use crate::support::{expect_panics, panic_message};
+
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
@@ -418,4 +420,55 @@ fn what_is_spawned_on_a_host_is_there_too() {
         stream.await.expect("no panic").expect("connected");
         assert_ne!(from.ip(), there.ip(), "it came from another host");
     });
+}
+
+#[test]
+fn a_panic_that_nobody_is_told_of_fails_the_run() {
+    expect_panics();
+    let message = panic_message(|| {
+        explore(1, || async {
+            windlass::spawn(async { panic!("unheard, on purpose") }).detach();
+            windlass::yield_now().await;
+            sleep(ms(1_000)).await;
+        });
+    });
+    assert!(message.contains("unheard, on purpose"), "{message}");
+    assert!(message.contains("simulator.rs"), "it says where: {message}");
+    let message = panic_message(|| {
+        explore(1, || async {
+            let _never_awaited = windlass::spawn(async { panic!("unheard, on purpose") });
+            sleep(ms(1_000)).await;
+        });
+    });
+    assert!(message.contains("unheard, on purpose"), "{message}");
+}
+
+#[test]
+fn a_panic_that_somebody_is_told_of_or_expects_is_fine() {
+    expect_panics();
+    explore(3, || async {
+        let told = windlass::spawn(async { panic!("heard, on purpose") });
+        assert!(told.await.is_err());
+        let _expected = windlass::simulator::expect_panics();
+        windlass::spawn(async { panic!("expected, on purpose") }).detach();
+        sleep(ms(1_000)).await;
+    });
+}
+
+#[test]
+fn a_later_panic_that_is_expected_does_not_hide_an_earlier_one() {
+    expect_panics();
+    let message = panic_message(|| {
+        explore(1, || async {
+            spawn(async { panic!("unheard, on purpose") }).detach();
+            for _ in 0..9 {
+                yield_now().await;
+            }
+            let _expected = windlass::simulator::expect_panics();
+            for _ in 0..5 {
+                let _ = spawn(async { panic!("expected, on purpose") }).await;
+            }
+        });
+    });
+    assert!(message.contains("unheard, on purpose"), "{message}");
 }

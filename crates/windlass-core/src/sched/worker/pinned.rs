@@ -52,7 +52,7 @@ impl Worker {
 
     #[cold]
     pub(super) fn empty_inbox_slowly(&self) {
-        let home = std::ptr::from_ref(&*self.pool).cast();
+        let home = self.pool.as_home();
         self.remote().inbox.take(usize::MAX, |item| {
             // SAFETY: rule 4: the entry has left the queue and is ours.
             unsafe { item.as_ref() }.set_home(home);

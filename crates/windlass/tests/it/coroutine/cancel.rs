@@ -313,21 +313,27 @@ async fn in_a_simulation_coroutines_unwind_at_once() {
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
-/// A simulated runtime may be handed to another thread. What has begun on the first one is not resumed there.
+/// A simulated runtime may be handed to another thread. What has begun on the first one is not resumed there,
+/// and the first one stays: its thread-locals may be lent.
 #[test]
 fn a_simulation_that_changes_its_thread_does_not_take_coroutines_along() {
-    let runtime = Runtime::simulated(1);
     let drops = Drops::default();
-    let start = |guard| {
-        coroutine::Builder::new().spawn_on(runtime.handle(), move || {
-            let _guard = guard;
-            let own = std::rc::Rc::new(());
-            coroutine::wait(time::sleep(Duration::from_secs(1)));
-            drop(own);
-        })
-    };
-    let (woken, dropped) = (start(drops.guard()), start(drops.guard()));
-    runtime.block_on(async { time::sleep(Duration::from_millis(1)).await });
+    let guards = [drops.guard(), drops.guard()];
+    let (give, given) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let runtime = Runtime::simulated(1);
+        let [woken, dropped] = guards.map(|guard| {
+            coroutine::Builder::new().spawn_on(runtime.handle(), move || {
+                let _guard = guard;
+                let own = std::rc::Rc::new(());
+                coroutine::wait(time::sleep(Duration::from_secs(1)));
+                drop(own);
+            })
+        });
+        runtime.block_on(async { time::sleep(Duration::from_millis(1)).await });
+        let _ = give.send((runtime, woken, dropped));
+    });
+    let (runtime, woken, dropped) = given.recv().expect("it has begun");
     let (error, report) = thread::spawn(move || {
         crate::support::expect_panics();
         let error = runtime.block_on(woken).expect_err("not on this thread");
