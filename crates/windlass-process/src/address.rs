@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -64,16 +64,29 @@ impl<M: Send + 'static> Address<M> {
         let Some(room) = self.core.mail.room() else {
             return self.core.post(message);
         };
-        match room.acquire().await {
-            Ok(permit) => permit.forget(),
-            Err(_closed) => {
-                return Err(Undelivered {
-                    message,
-                    why: Why::NoProcess,
-                });
+        let Ok(permit) = room.acquire().await else {
+            let why = Why::NoProcess;
+            return Err(Undelivered { message, why });
+        };
+        let mut message = message;
+        loop {
+            let mut freed = pin!(self.core.mail.freed());
+            if let Some(freed) = freed.as_mut().as_pin_mut() {
+                freed.enable();
+            }
+            match (self.core.post_with_permit(message), freed.as_pin_mut()) {
+                (Ok(()), _) => {
+                    // It is in the mailbox: whoever reads it gives the permit back.
+                    permit.forget();
+                    return Ok(());
+                }
+                (Err(refused), Some(freed)) if refused.why == Why::Full => {
+                    message = refused.message;
+                    freed.await;
+                }
+                (refused, _) => return refused,
             }
         }
-        self.core.post_with_permit(message)
     }
 
     /// Asks a question, whose answer comes through the [`Reply`] that it is made with, within 5 s.

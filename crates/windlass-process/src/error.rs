@@ -19,8 +19,11 @@ pub struct Undelivered<M> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// The mailbox is full: wait with `send`, or drop something.
+    /// The mailbox is full, in messages or in bytes: wait with `send`, or drop something.
     Full,
+    /// The message alone takes more bytes than the mailbox holds: send less at once, or raise
+    /// `mailbox_bytes`.
+    TooLarge,
     /// There is no such process, or not any more.
     NoProcess,
     /// The process is on another node, and nothing leads there: give the host a relay.
@@ -33,6 +36,9 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Why::Full => "the mailbox is full: wait with send, or try again later",
+            Why::TooLarge => {
+                "the message takes more bytes than the mailbox holds: send less at once, or raise mailbox_bytes"
+            }
             Why::NoProcess => "there is no such process, or not any more",
             Why::NoConnection => "nothing leads to its node: has the host a relay?",
             Why::NotUnderstood => "the process takes messages of another type",

@@ -58,6 +58,7 @@ mod shell;
 mod spawn;
 mod step;
 pub mod supervisor;
+mod weigh;
 
 pub use actor::{Actor, Context, Event as ActorEvent, SubscriptionId};
 pub use address::{ASK_TIMEOUT, Address, Ended, Reply};
@@ -74,3 +75,4 @@ pub use shell::carry;
 pub use spawn::{ProcessHandle, SignalError, Spawn, spawn};
 pub use step::{Event, Events, Output, Process, ProcessContext, Status, Upgrade};
 pub use supervisor::Supervisor;
+pub use weigh::Weigh;

@@ -4,6 +4,9 @@
 //! that is not read yet. The reader gives permits back in small batches, and all of them when its turn ends, so
 //! nobody sleeps for room that is there. A mailbox that drops its oldest message is a ring
 //! behind a lock instead: only the reader can take letters out of the queue.
+//!
+//! Heavy messages need room in bytes, too (`weigh.rs`). A sender that waits takes its permit first,
+//! and then waits for the bytes, so that it is next when there is room for its message.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,9 +14,10 @@ use std::fmt;
 use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
-use windlass_runtime::sync::{Semaphore, TryAcquireError};
+use windlass_runtime::sync::{Notified, Semaphore, TryAcquireError};
 
 use crate::error::Why;
+use crate::weigh::{Heavy, Scales};
 
 /// How many messages may wait in a mailbox, and what happens to one more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub(crate) struct Mail<M> {
     /// Permits of messages that were read in this turn of the process, to be given back together. Only that
     /// turn touches it.
     taken: AtomicU32,
+    /// None: its messages are light, or there may be any number of them.
+    scales: Option<Box<Scales<M>>>,
 }
 
 enum Kind<M> {
@@ -101,7 +107,10 @@ impl From<Pushed> for Posted {
 }
 
 impl<M> Mail<M> {
-    pub(crate) fn new(policy: MailboxPolicy) -> Mail<M> {
+    pub(crate) fn new(policy: MailboxPolicy, scales: Option<Scales<M>>) -> Mail<M> {
+        let scales = scales
+            .filter(|_| policy != MailboxPolicy::Unbounded)
+            .map(Box::new);
         let room = |capacity, drops_newest| Room {
             free: Semaphore::new(capacity),
             // At most MOST: whoever makes a mailbox asks `is_possible` first.
@@ -119,6 +128,7 @@ impl<M> Mail<M> {
                     kind: Kind::Ring(Box::new(Mutex::new(ring))),
                     dropped: AtomicU32::new(0),
                     taken: AtomicU32::new(0),
+                    scales,
                 };
             }
             MailboxPolicy::Unbounded => None,
@@ -132,6 +142,7 @@ impl<M> Mail<M> {
             },
             dropped: AtomicU32::new(0),
             taken: AtomicU32::new(0),
+            scales,
         }
     }
 
@@ -144,10 +155,44 @@ impl<M> Mail<M> {
             Kind::Queue { letters, room } => (letters, room),
             Kind::Ring(ring) => return self.post_to_ring(ring, message),
         };
+        if let Some(scales) = &self.scales {
+            let bytes = scales.weigh(&message);
+            if bytes > 0 {
+                return self.post_heavy(scales, bytes, message);
+            }
+        }
         if let Some(room) = room {
             match room.free.try_acquire() {
                 Ok(permit) => permit.forget(),
                 Err(why) => return self.refuse(room, message, why),
+            }
+        }
+        push(letters, message)
+    }
+
+    /// As `try_post`, for a message of so many bytes into a queue.
+    #[cold]
+    fn post_heavy(&self, scales: &Scales<M>, bytes: usize, message: M) -> Result<Posted, (M, Why)> {
+        let Kind::Queue { letters, room } = &self.kind else {
+            return Err((message, Why::Full));
+        };
+        let drops = room.as_ref().is_some_and(|room| room.drops_newest);
+        match scales.reserve(bytes) {
+            Ok(()) => {}
+            Err(Heavy::TooLarge) => return Err((message, Why::TooLarge)),
+            Err(Heavy::Full) if drops => {
+                self.count_dropped();
+                return Ok(Posted::Dropped);
+            }
+            Err(Heavy::Full) => return Err((message, Why::Full)),
+        }
+        if let Some(room) = room {
+            match room.free.try_acquire() {
+                Ok(permit) => permit.forget(),
+                Err(why) => {
+                    scales.release(bytes);
+                    return self.refuse(room, message, why);
+                }
             }
         }
         push(letters, message)
@@ -167,9 +212,31 @@ impl<M> Mail<M> {
 
     /// Puts a message in for which there is room: a permit that `room` gave.
     pub(crate) fn post_with_permit(&self, message: M) -> Result<Posted, (M, Why)> {
-        match &self.kind {
-            Kind::Queue { letters, .. } => push(letters, message),
-            Kind::Ring(ring) => self.post_to_ring(ring, message),
+        let letters = match &self.kind {
+            Kind::Queue { letters, .. } => letters,
+            Kind::Ring(ring) => return self.post_to_ring(ring, message),
+        };
+        if let Some(scales) = &self.scales {
+            match scales.reserve(scales.weigh(&message)) {
+                Ok(()) => {}
+                Err(Heavy::TooLarge) => return Err((message, Why::TooLarge)),
+                Err(Heavy::Full) => return Err((message, Why::Full)),
+            }
+        }
+        push(letters, message)
+    }
+
+    /// Resolves when bytes were given back since this was made; never if there is no bound of
+    /// bytes.
+    pub(crate) fn freed(&self) -> Option<Notified<'_>> {
+        self.scales.as_ref().map(|scales| scales.freed.notified())
+    }
+
+    /// A message was read: its bytes are given back.
+    #[inline]
+    fn lighten(&self, message: &M) {
+        if let Some(scales) = &self.scales {
+            scales.release(scales.weigh(message));
         }
     }
 
@@ -187,12 +254,28 @@ impl<M> Mail<M> {
         if ring.closed {
             return Err((message, Why::NoProcess));
         }
-        let oldest = if ring.messages.len() >= ring.capacity {
-            self.count_dropped();
-            ring.messages.pop_front()
-        } else {
-            None
+        let mut oldest = Vec::new();
+        let mut drop_oldest = |ring: &mut Ring<M>| {
+            if let Some(message) = ring.messages.pop_front() {
+                self.count_dropped();
+                self.lighten(&message);
+                oldest.push(message);
+            }
         };
+        if let Some(scales) = &self.scales {
+            let bytes = scales.weigh(&message);
+            loop {
+                match scales.reserve(bytes) {
+                    Ok(()) => break,
+                    Err(Heavy::Full) if !ring.messages.is_empty() => drop_oldest(&mut ring),
+                    Err(Heavy::Full) => return Err((message, Why::Full)),
+                    Err(Heavy::TooLarge) => return Err((message, Why::TooLarge)),
+                }
+            }
+        }
+        if ring.messages.len() >= ring.capacity {
+            drop_oldest(&mut ring);
+        }
         // Also where one made room: the reader may have gone to sleep over those that it did not want.
         ring.messages.push_back(message);
         drop(ring);
@@ -260,6 +343,14 @@ impl<M> Mail<M> {
     /// Refuses messages from now on, and tells those who wait for room. What was in it is dropped with the
     /// answer.
     pub(crate) fn close(&self) -> impl Sized + use<M> {
+        let unread = self.close_kind();
+        if let Some(scales) = &self.scales {
+            scales.close();
+        }
+        unread
+    }
+
+    fn close_kind(&self) -> (Inbox<M>, VecDeque<M>) {
         match &self.kind {
             Kind::Queue { letters, room } => {
                 if let Some(room) = room {
@@ -309,12 +400,17 @@ impl<M> Reader<M> {
     pub(crate) fn take(&mut self, mail: &Mail<M>, by: By) -> Option<M> {
         let letters = match &mail.kind {
             Kind::Queue { letters, .. } => letters,
-            Kind::Ring(ring) => return ring.lock().messages.pop_front(),
+            Kind::Ring(ring) => {
+                let message = ring.lock().messages.pop_front()?;
+                mail.lighten(&message);
+                return Some(message);
+            }
         };
         let message = self.inbox.pop().or_else(|| {
             self.inbox.fetch(letters);
             self.inbox.pop()
         })?;
+        mail.lighten(&message);
         mail.took_one(by);
         Some(message)
     }
@@ -331,11 +427,14 @@ impl<M> Reader<M> {
             Kind::Ring(ring) => {
                 let mut ring = ring.lock();
                 let place = ring.messages.iter().position(wanted)?;
-                return ring.messages.remove(place);
+                let message = ring.messages.remove(place)?;
+                mail.lighten(&message);
+                return Some(message);
             }
         };
         self.inbox.fetch(letters);
         let message = self.inbox.pop_where(&mut wanted)?;
+        mail.lighten(&message);
         mail.took_one(by);
         Some(message)
     }

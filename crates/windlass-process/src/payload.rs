@@ -150,8 +150,9 @@ impl PartialEq for Payload {
             (Payload::Float(a), Payload::Float(b)) => a == b,
             (Payload::Text(a), Payload::Text(b)) => a == b,
             (Payload::Bytes(a), Payload::Bytes(b)) => a == b,
-            (Payload::List(a), Payload::List(b)) => a == b,
-            (Payload::Map(a), Payload::Map(b)) => a == b,
+            // The same part is not looked into: it may be in many places.
+            (Payload::List(a), Payload::List(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Payload::Map(a), Payload::Map(b)) => Arc::ptr_eq(a, b) || a == b,
             (Payload::Pid(a), Payload::Pid(b)) => a == b,
             // The same one: nothing is known about its inside.
             (Payload::Opaque(a), Payload::Opaque(b)) => Arc::ptr_eq(a, b),
@@ -160,20 +161,53 @@ impl PartialEq for Payload {
     }
 }
 
+/// How many values a payload is shown with: parts that are in several places would be shown in each
+/// of them.
+const SHOWN: usize = 1000;
+
 impl fmt::Debug for Payload {
+    /// Shows the first thousand values that are in it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Payload::Nil => f.write_str("nil"),
-            Payload::Bool(value) => write!(f, "{value}"),
-            Payload::Int(value) => write!(f, "{value}"),
-            Payload::Float(value) => write!(f, "{value:?}"),
-            Payload::Text(value) => write!(f, "{value:?}"),
-            Payload::Bytes(value) => write!(f, "{} bytes", value.len()),
-            Payload::List(values) => f.debug_list().entries(values.iter()).finish(),
-            Payload::Map(entries) => f.debug_map().entries(entries.iter()).finish(),
-            Payload::Pid(pid) => write!(f, "{pid}"),
-            Payload::Opaque(_) => f.write_str("opaque"),
+        show(self, &mut { SHOWN }, f)
+    }
+}
+
+fn show(payload: &Payload, left: &mut usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if *left == 0 {
+        return f.write_str("...");
+    }
+    *left -= 1;
+    match payload {
+        Payload::Nil => f.write_str("nil"),
+        Payload::Bool(value) => write!(f, "{value}"),
+        Payload::Int(value) => write!(f, "{value}"),
+        Payload::Float(value) => write!(f, "{value:?}"),
+        Payload::Text(value) => write!(f, "{value:?}"),
+        Payload::Bytes(value) => write!(f, "{} bytes", value.len()),
+        Payload::List(values) => {
+            f.write_str("[")?;
+            for (place, value) in values.iter().enumerate() {
+                f.write_str(if place > 0 { ", " } else { "" })?;
+                show(value, left, f)?;
+                if *left == 0 {
+                    break;
+                }
+            }
+            f.write_str("]")
         }
+        Payload::Map(entries) => {
+            f.write_str("{")?;
+            for (place, (key, value)) in entries.iter().enumerate() {
+                write!(f, "{}{key:?}: ", if place > 0 { ", " } else { "" })?;
+                show(value, left, f)?;
+                if *left == 0 {
+                    break;
+                }
+            }
+            f.write_str("}")
+        }
+        Payload::Pid(pid) => write!(f, "{pid}"),
+        Payload::Opaque(_) => f.write_str("opaque"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Starting processes.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
@@ -21,6 +22,7 @@ use crate::payload::Payloads;
 use crate::pid::Pid;
 use crate::shell::{Core, Resident, SHUTDOWN, Signal, conclude};
 use crate::step::{Process, ProcessContext, StepBody};
+use crate::weigh::{Scales, Weigh, Weigher};
 
 /// How a process is to be started: name, mailbox, bonds. Made by [`Host::process`].
 #[derive(Clone)]
@@ -36,6 +38,9 @@ struct Terms {
     dispatcher: Option<Dispatcher>,
     name: Option<Arc<str>>,
     mailbox: Option<MailboxPolicy>,
+    mailbox_bytes: Option<usize>,
+    /// A `Weigher` of the type of its messages.
+    weigher: Option<Arc<dyn Any + Send + Sync>>,
     link: Option<Pid>,
     monitor: Option<Pid>,
     supervised: bool,
@@ -51,6 +56,8 @@ impl Spawn {
                 dispatcher: None,
                 name: None,
                 mailbox: None,
+                mailbox_bytes: None,
+                weigher: None,
                 link: None,
                 monitor: None,
                 supervised: false,
@@ -74,6 +81,21 @@ impl Spawn {
     /// How much its mailbox holds.
     pub fn mailbox(mut self, policy: MailboxPolicy) -> Spawn {
         self.terms.mailbox = Some(policy);
+        self
+    }
+
+    /// How many bytes its mailbox holds, in messages of more than a kilobyte; 64 MiB, or what the
+    /// host says. Of no meaning for an unbounded mailbox.
+    pub fn mailbox_bytes(mut self, bytes: usize) -> Spawn {
+        self.terms.mailbox_bytes = Some(bytes);
+        self
+    }
+
+    /// Counts messages of this type as their [`Weigh`] says, and not as their `size_of`. Of no
+    /// meaning for a process that takes messages of another type.
+    pub fn weighed<M: Weigh + 'static>(mut self) -> Spawn {
+        let weigher: Weigher<M> = M::weigh;
+        self.terms.weigher = Some(Arc::new(weigher));
         self
     }
 
@@ -216,7 +238,13 @@ impl Terms {
             return Err(SpawnError::NoRoom);
         }
         host.0.reserve()?;
-        let core = Arc::new(Core::new(host.0.new_pid(), host.0, Mail::new(policy)));
+        let bytes = self.mailbox_bytes.unwrap_or(host.0.mailbox_bytes);
+        let scales = Scales::new(bytes, self.weigher.as_deref());
+        let core = Arc::new(Core::new(
+            host.0.new_pid(),
+            host.0,
+            Mail::new(policy, scales),
+        ));
         let host = &core.shell.host;
         if self.supervised {
             core.shell.set_supervised();

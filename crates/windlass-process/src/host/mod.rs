@@ -34,6 +34,7 @@ use crate::pid::{Pid, Place};
 use crate::relay::{Relay, RemoteSignal};
 use crate::shell::{Core, Resident, Signal};
 use crate::spawn::Spawn;
+use crate::weigh::MAILBOX_BYTES;
 
 /// A place for processes on a runtime. Cheap to clone.
 ///
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) commands: Commands,
     relay: Option<Arc<dyn Relay>>,
     pub(crate) mailbox: MailboxPolicy,
+    pub(crate) mailbox_bytes: usize,
     /// Told when the last process of a closed host has ended, and when a shutdown is over.
     emptied: Notify,
     shutdown: Mutex<Shutdown>,
@@ -143,6 +145,7 @@ pub struct HostBuilder {
     node: Option<String>,
     limit: usize,
     mailbox: MailboxPolicy,
+    mailbox_bytes: usize,
     relay: Option<Arc<dyn Relay>>,
     commands: Commands,
     twice: Option<&'static str>,
@@ -171,6 +174,13 @@ impl HostBuilder {
     /// The mailboxes of processes that do not say otherwise; 1024 messages otherwise.
     pub fn mailbox(mut self, policy: MailboxPolicy) -> HostBuilder {
         self.mailbox = policy;
+        self
+    }
+
+    /// The bytes that mailboxes hold of processes that do not say otherwise, in messages of more
+    /// than a kilobyte; 64 MiB otherwise.
+    pub fn mailbox_bytes(mut self, bytes: usize) -> HostBuilder {
+        self.mailbox_bytes = bytes;
         self
     }
 
@@ -226,6 +236,7 @@ impl HostBuilder {
             commands: self.commands,
             relay: self.relay,
             mailbox: self.mailbox,
+            mailbox_bytes: self.mailbox_bytes,
             emptied: Notify::new(),
             shutdown: Mutex::default(),
         }))
@@ -240,6 +251,7 @@ impl Host {
             node: None,
             limit: 1_000_000,
             mailbox: MailboxPolicy::default(),
+            mailbox_bytes: MAILBOX_BYTES,
             relay: None,
             commands: Commands::with_built_ins(),
             twice: None,

@@ -422,3 +422,110 @@ fn a_process_may_end_while_another_task_reads_its_mail() {
         }
     });
 }
+
+/// A process that reads nothing before it is told to stop.
+fn deaf(host: &Host, policy: MailboxPolicy, bytes: usize) -> windlass_process::Address<Message> {
+    let process = host.process().mailbox(policy).mailbox_bytes(bytes);
+    let process = process.spawn(|_: Context<Message>| std::future::pending::<()>());
+    process.expect("a process").address()
+}
+
+fn message(bytes: usize) -> Message {
+    Message::new("bytes", vec![0_u8; bytes])
+}
+
+#[test]
+fn a_mailbox_is_bounded_in_bytes_and_says_why() {
+    everywhere(|host| async move {
+        let process = deaf(&host, MailboxPolicy::Bounded(100), 10_000);
+        process.tell(message(6_000)).expect("room");
+        let refused = process.tell(message(6_000)).expect_err("it is full");
+        assert_eq!((refused.why, refused.message), (Why::Full, message(6_000)));
+        let refused = process.tell(message(10_001)).expect_err("never");
+        assert_eq!(refused.why, Why::TooLarge);
+        assert!(refused.to_string().contains("mailbox_bytes"), "{refused}");
+        // Light ones count by their number.
+        process.tell(message(10)).expect("room");
+        process.tell(message(3_000)).expect("room");
+        let unbounded = deaf(&host, MailboxPolicy::Unbounded, 10_000);
+        unbounded.tell(message(100_000)).expect("any");
+    });
+}
+
+#[test]
+fn bytes_are_bounded_by_default() {
+    everywhere(|host| async move {
+        let process = host.process();
+        let process = process.spawn(|_: Context<Message>| std::future::pending::<()>());
+        let process = process.expect("a process");
+        let half = message(33 << 20);
+        process.tell(half.clone()).expect("room");
+        assert_eq!(process.tell(half).expect_err("full").why, Why::Full);
+    });
+}
+
+#[test]
+fn a_part_that_is_in_a_message_twice_counts_once() {
+    everywhere(|host| async move {
+        let process = deaf(&host, MailboxPolicy::Bounded(100), 10_000);
+        let part = Payload::from(vec![Payload::from("x".repeat(6_000))]);
+        let twice = Payload::from(vec![part.clone(), part]);
+        process.tell(Message::new("shared", twice)).expect("room");
+    });
+}
+
+#[test]
+fn a_sender_waits_for_bytes_and_gets_its_message_back_when_the_process_ends() {
+    everywhere(|host| async move {
+        let slow = host.process().mailbox_bytes(10_000);
+        let slow = slow.spawn(|mut ctx: Context<Message>| async move {
+            time::sleep(Duration::from_millis(5)).await;
+            let mut read = 0;
+            while let Some(message) = ctx.recv().await {
+                read += message.payload.as_bytes().map_or(0, <[u8]>::len);
+                if read >= 18_000 {
+                    break;
+                }
+            }
+        });
+        let slow = slow.expect("a process");
+        for _ in 0..3 {
+            slow.send(message(6_000)).await.expect("room comes");
+        }
+        slow.join().await;
+
+        let process = deaf(&host, MailboxPolicy::Bounded(100), 10_000);
+        process.tell(message(6_000)).expect("room");
+        let address = process.clone();
+        let waits = host
+            .runtime()
+            .spawn(async move { address.send(message(7_000)).await });
+        let dropped = time::timeout(Duration::from_millis(1), process.send(message(8_000))).await;
+        assert!(dropped.is_err(), "it waits");
+        process.kill();
+        let refused = waits.await.expect("it ends").expect_err("it is over");
+        assert_eq!(
+            (refused.why, refused.message),
+            (Why::NoProcess, message(7_000))
+        );
+    });
+}
+
+#[test]
+fn drop_policies_count_bytes_too() {
+    everywhere(|host| async move {
+        let newest = deaf(&host, MailboxPolicy::DropNewest(100), 10_000);
+        newest.tell(message(6_000)).expect("room");
+        newest.tell(message(6_000)).expect("dropped");
+        let oldest = deaf(&host, MailboxPolicy::DropOldest(100), 10_000);
+        for _ in 0..5 {
+            oldest.tell(message(6_000)).expect("the oldest makes room");
+        }
+        let dropped = |address: &windlass_process::Address<Message>| {
+            let info = host.list().into_iter();
+            let mut own = info.filter(|info| info.pid == address.pid());
+            own.next().expect("it is there").dropped
+        };
+        assert_eq!((dropped(&newest), dropped(&oldest)), (1, 4));
+    });
+}
