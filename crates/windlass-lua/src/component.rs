@@ -204,8 +204,7 @@ impl Plan {
         };
         let state = State::new(&inner, &self.script, &notes, &traits).map_err(failed)?;
         let said = Arc::new(Said::default());
-        let names = outputs.iter().map(|(name, _)| name.clone()).collect();
-        add_functions(&state, names, &said).map_err(failed)?;
+        add_functions(&state, outputs.to_vec(), &said).map_err(failed)?;
         let chunk = state.load(&self.script).map_err(failed)?;
         call(&state, &chunk, MultiValue::new(), stop)?;
         let execute = state
@@ -223,15 +222,34 @@ impl Plan {
 }
 
 /// What a component has beside the usual: `publish`, and the graph's time.
-fn add_functions(state: &State, names: Vec<String>, said: &Arc<Said>) -> mlua::Result<()> {
+fn add_functions(
+    state: &State,
+    outputs: Vec<(String, Output<Payload>)>,
+    said: &Arc<Said>,
+) -> mlua::Result<()> {
     let lua = &state.lua;
     let to = said.clone();
-    let publish = move |_: &Lua, (port, value): (String, Value)| {
-        let Some(place) = names.iter().position(|name| *name == port) else {
-            let problem = format!("there is no output {port:?}: {}", names.join(", "));
+    let publish = move |lua: &Lua, (port, value): (String, Value)| {
+        let Some(place) = outputs.iter().position(|(name, _)| *name == port) else {
+            let names: Vec<&str> = outputs.iter().map(|(name, _)| &**name).collect();
+            let problem = match names.is_empty() {
+                true => format!("there is no output {port:?}: config.ports declares none"),
+                false => format!(
+                    "there is no output {port:?}: the outputs are {}",
+                    names.join(", ")
+                ),
+            };
             return Err(mlua::Error::runtime(problem));
         };
-        let payload = to_graph(&value)?;
+        let payload = match outputs[place].1.is_connected() {
+            true => to_graph(lua, &value)?,
+            // The run drops and counts it: that it could be published is all that matters.
+            false => {
+                value::to_payload(lua, &value)
+                    .map_err(|problem| mlua::Error::runtime(problem.to_string()))?;
+                Payload::default()
+            }
+        };
         to.published.lock().push((place, payload));
         Ok(())
     };
@@ -257,14 +275,14 @@ fn add_functions(state: &State, names: Vec<String>, said: &Arc<Said>) -> mlua::R
     os.set("clock", state.env.get::<Function>("now")?)
 }
 
-fn to_graph(value: &Value) -> mlua::Result<Payload> {
-    let payload =
-        value::to_payload(value).map_err(|problem| mlua::Error::runtime(problem.to_string()))?;
+fn to_graph(lua: &Lua, value: &Value) -> mlua::Result<Payload> {
+    let payload = value::to_payload(lua, value)
+        .map_err(|problem| mlua::Error::runtime(problem.to_string()))?;
     Ok(match payload {
         windlass_process::Payload::Bytes(bytes) => Payload::Bytes(bytes),
         payload => {
-            let json =
-                json::to_json(&payload).map_err(|(_, problem)| mlua::Error::runtime(problem))?;
+            let json = value::fitting(lua, |room| json::to_json(&payload, room))
+                .map_err(|(_, problem)| mlua::Error::runtime(problem))?;
             Payload::from_json(json)
         }
     })
@@ -370,10 +388,11 @@ impl Component for LuaComponent {
 
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
         self.plan = Some(Plan::read(setup.id(), setup.config())?);
-        let names: Vec<&str> = setup.outputs().collect();
-        for name in names {
-            let output = setup.output(name)?;
-            self.outputs.push((name.to_owned(), output));
+        let described = LuaComponent::describe();
+        let described = described.for_config(setup.config())?;
+        for port in &described.outputs {
+            let output = setup.output(&port.name)?;
+            self.outputs.push((port.name.clone(), output));
         }
         Ok(())
     }
@@ -418,9 +437,14 @@ impl Component for LuaComponent {
         let Some(value) = self.optional("snapshot", None)? else {
             return Ok(None);
         };
+        let Some(running) = &self.running else {
+            return Ok(None);
+        };
+        let lua = &running.state.lua;
         let payload =
-            value::to_payload(&value).map_err(|problem| Failure::new(problem.to_string()))?;
-        let json = json::to_json(&payload).map_err(|(_, problem)| Failure::new(problem))?;
+            value::to_payload(lua, &value).map_err(|problem| Failure::new(problem.to_string()))?;
+        let json = value::fitting(lua, |room| json::to_json(&payload, room))
+            .map_err(|(_, problem)| Failure::new(problem))?;
         Ok(Some(json))
     }
 

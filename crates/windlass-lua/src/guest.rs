@@ -65,6 +65,10 @@ impl Guest for LuaGuest {
         }
     }
 
+    fn name(&self) -> Option<Arc<str>> {
+        Some(self.script.name.clone())
+    }
+
     fn close(&mut self) {
         self.machine = None;
     }

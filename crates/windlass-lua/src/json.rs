@@ -1,20 +1,133 @@
 //! JSON for scripts.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};
 use windlass_process::Payload;
 
 use crate::op::Refusal;
-use crate::value::{is_mixed, to_payload};
+use crate::value::{Room, fitting, is_mixed, to_payload};
 
-/// A value as JSON.
-pub(crate) fn encode(value: Option<&Value>) -> Result<Payload, Refusal> {
-    let payload = to_payload(value.unwrap_or(&Value::Nil));
+/// A value as a text of JSON, which has to fit into what is left of the memory of the state.
+pub(crate) fn encode(lua: &Lua, value: Option<&Value>) -> Result<Payload, Refusal> {
+    let payload = to_payload(lua, value.unwrap_or(&Value::Nil));
     let payload = payload.map_err(|problem| ("json", problem.to_string()))?;
-    Ok(Payload::from(to_json(&payload)?.to_string()))
+    let text = fitting(lua, |room| {
+        check(&payload, 1, room)?;
+        let mut text = Text {
+            bytes: Vec::new(),
+            room: std::mem::take(room),
+        };
+        let written = text.write(&payload);
+        *room = text.room;
+        written.map(|()| text.bytes)
+    })?;
+    let text = String::from_utf8(text).map_err(|problem| ("json", problem.to_string()))?;
+    Ok(Payload::from(text))
 }
 
-pub(crate) fn to_json(payload: &Payload) -> Result<Json, Refusal> {
+/// A text of JSON that is being written. JSON shares nothing: a part of the value that is in
+/// several places is written in each of them.
+struct Text {
+    bytes: Vec<u8>,
+    room: Room,
+}
+
+impl Text {
+    fn write(&mut self, payload: &Payload) -> Result<(), Refusal> {
+        match payload {
+            Payload::List(values) => {
+                self.add(b"[")?;
+                for (place, value) in values.iter().enumerate() {
+                    if place > 0 {
+                        self.add(b",")?;
+                    }
+                    self.write(value)?;
+                }
+                self.add(b"]")
+            }
+            Payload::Map(entries) if !is_mixed(entries) => {
+                self.add(b"{")?;
+                for (place, (key, value)) in entries.iter().enumerate() {
+                    if place > 0 {
+                        self.add(b",")?;
+                    }
+                    self.add(Json::from(&**key).to_string().as_bytes())?;
+                    self.add(b":")?;
+                    self.write(value)?;
+                }
+                self.add(b"}")
+            }
+            leaf => {
+                let leaf = document(leaf, &mut self.room)?;
+                self.add(leaf.to_string().as_bytes())
+            }
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        // The text, the string that Lua makes of it, and what a growing buffer has too much.
+        if !self.room.take(3 * bytes.len()) {
+            return Err(("json", self.room.refusal().to_string()));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// As a document, which has to fit in here: a part that is in several places is copied to each of
+/// them.
+pub(crate) fn to_json(payload: &Payload, room: &mut Room) -> Result<Json, Refusal> {
+    check(payload, size_of::<Json>(), room)?;
+    document(payload, room)
+}
+
+/// Refuses at once what cannot fit: parts that are in several places may be in 2^n.
+fn check(payload: &Payload, per_value: usize, room: &mut Room) -> Result<(), Refusal> {
+    match expanded(payload, per_value, &mut HashMap::new()) <= room.left() {
+        true => Ok(()),
+        false => {
+            room.exhaust();
+            Err(("json", room.refusal().to_string()))
+        }
+    }
+}
+
+/// The least that a value takes where nothing is shared: so much for each value, and its texts.
+fn expanded(payload: &Payload, per_value: usize, known: &mut HashMap<*const (), usize>) -> usize {
+    let part = match payload {
+        Payload::Text(text) => return text.len().saturating_add(per_value),
+        Payload::List(values) => Arc::as_ptr(values).cast::<()>(),
+        Payload::Map(entries) => Arc::as_ptr(entries).cast::<()>(),
+        _ => return per_value,
+    };
+    if let Some(&bytes) = known.get(&part) {
+        return bytes;
+    }
+    let bytes = match payload {
+        Payload::List(values) => values.iter().fold(per_value, |bytes, value| {
+            bytes.saturating_add(expanded(value, per_value, known))
+        }),
+        Payload::Map(entries) => entries.iter().fold(per_value, |bytes, (key, value)| {
+            let entry = expanded(value, per_value, known).saturating_add(key.len());
+            bytes.saturating_add(entry)
+        }),
+        _ => per_value,
+    };
+    known.insert(part, bytes);
+    bytes
+}
+
+fn document(payload: &Payload, room: &mut Room) -> Result<Json, Refusal> {
+    let text = |text: &str, room: &mut Room| match room.take(text.len()) {
+        true => Ok(text.to_owned()),
+        false => Err(("json", room.refusal().to_string())),
+    };
+    if !room.take(size_of::<Json>()) {
+        return Err(("json", room.refusal().to_string()));
+    }
     Ok(match payload {
         Payload::Nil => Json::Null,
         Payload::Bool(value) => Json::Bool(*value),
@@ -23,9 +136,9 @@ pub(crate) fn to_json(payload: &Payload) -> Result<Json, Refusal> {
             let number = Number::from_f64(*value);
             Json::Number(number.ok_or(("json", format!("JSON has no number {value}")))?)
         }
-        Payload::Text(text) => Json::String(text.to_string()),
+        Payload::Text(value) => Json::String(text(value, room)?),
         Payload::List(values) => {
-            let values: Result<Vec<_>, _> = values.iter().map(to_json).collect();
+            let values: Result<Vec<_>, _> = values.iter().map(|v| document(v, room)).collect();
             Json::Array(values?)
         }
         Payload::Map(entries) if is_mixed(entries) => {
@@ -35,7 +148,7 @@ pub(crate) fn to_json(payload: &Payload) -> Result<Json, Refusal> {
         Payload::Map(entries) => {
             let mut map = Map::new();
             for (key, value) in entries.iter() {
-                map.insert(key.to_string(), to_json(value)?);
+                map.insert(text(key, room)?, document(value, room)?);
             }
             Json::Object(map)
         }

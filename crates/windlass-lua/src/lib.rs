@@ -26,6 +26,7 @@
 //! What scripts can do is in `docs/lua.md`.
 #![deny(unsafe_code)]
 
+mod compile_cost;
 mod component;
 mod date;
 mod error;

@@ -248,7 +248,10 @@ impl Machine {
             Came::Preempted => self.ready.push_back((id, Back::Go)),
             // What the tasks share is not whole: it goes on before any other.
             Came::PreemptedInside => self.ready.push_front((id, Back::Go)),
-            Came::Suspended => self.suspend(budget, id, Args(values)),
+            Came::Suspended => {
+                let lua = self.state.lua.clone();
+                self.suspend(budget, id, Args { lua, values })
+            }
             Came::Ended => return self.end(budget, id, values),
             Came::Failed => return Some(Step::Failed(self.fault(&values, None))),
         }
@@ -269,7 +272,7 @@ impl Machine {
         drop(guard);
         Some(match (ok, values.front()) {
             (true, None) => Step::Done(Payload::Nil),
-            (true, Some(value)) => match to_payload(value) {
+            (true, Some(value)) => match to_payload(&self.state.lua, value) {
                 Ok(payload) => Step::Done(payload),
                 Err(problem) => Step::Failed(Fault::new(format!(
                     "main returned what it cannot: {problem}"
@@ -298,9 +301,9 @@ impl Machine {
         match values.front() {
             Some(Value::String(message)) => with(&message.to_string_lossy()),
             Some(Value::Error(error)) => with(&text_of_error(error)),
-            Some(Value::Table(table)) => fault_of_table(table, &traceback),
+            Some(Value::Table(table)) => fault_of_table(&self.state.lua, table, &traceback),
             None | Some(Value::Nil) => with("nil"),
-            Some(other) => match to_payload(other) {
+            Some(other) => match to_payload(&self.state.lua, other) {
                 Ok(payload) => with(&format!("{payload:?}")),
                 Err(_) => with(&format!("a {}", other.type_name())),
             },
@@ -321,8 +324,9 @@ impl Machine {
             return;
         };
         let op = args.next().as_integer().and_then(Op::of_number);
-        if let Some(reason) = task.cancelled.take()
-            && op != Some(Op::Yield)
+        // In this order: a yield does not count as a wait, and must not take the reason away.
+        if op != Some(Op::Yield)
+            && let Some(reason) = task.cancelled.take()
         {
             return self.ready.push_back((id, cancelled(&reason)));
         }
@@ -623,7 +627,8 @@ impl Machine {
         id: u64,
         state: &Value,
     ) -> Result<(), op::Refusal> {
-        let state = to_payload(state).map_err(|problem| ("upgrade", problem.to_string()))?;
+        let state = to_payload(&self.state.lua, state)
+            .map_err(|problem| ("upgrade", problem.to_string()))?;
         let path = self.script.path.clone().ok_or_else(|| {
             (
                 "upgrade",
@@ -783,7 +788,7 @@ fn exit_message(exited: &Exited) -> Message {
 }
 
 /// The end that a table is the error of: one of ours, or one of the script's own.
-fn fault_of_table(table: &Table, traceback: &str) -> Fault {
+fn fault_of_table(lua: &Lua, table: &Table, traceback: &str) -> Fault {
     let field = |name: &str| table.raw_get::<Option<String>>(name).ok().flatten();
     match (field("kind").as_deref(), field("message")) {
         (Some("cancelled"), Some(message)) => {
@@ -793,7 +798,7 @@ fn fault_of_table(table: &Table, traceback: &str) -> Fault {
             Fault::cancelled(reason)
         }
         (_, Some(message)) => Fault::new(format!("{message}\n{traceback}")),
-        _ => match to_payload(&Value::Table(table.clone())) {
+        _ => match to_payload(lua, &Value::Table(table.clone())) {
             Ok(value) => Fault::new(Payload::map([
                 ("value", value),
                 ("traceback", traceback.into()),

@@ -17,12 +17,13 @@ use windlass_process::{
 };
 use windlass_vm::{Budget, Limits, SpawnOptions, Task};
 
+use crate::compile_cost;
 use crate::guest::LuaGuest;
 use crate::interpreter::{Inner, Level, Printed};
-use crate::op::{Refusal, duration, pid_of};
+use crate::op::{Op, Refusal, duration, pid_of};
 use crate::preempt::with_budget;
 use crate::script::Script;
-use crate::state::Notes;
+use crate::state::{Notes, Part};
 use crate::value::{Buffer, LuaPid, to_lua, to_payload};
 use crate::{date, json, supervise};
 
@@ -135,6 +136,7 @@ fn whom(value: &Value) -> Result<Whom, Refusal> {
 fn why_not(why: &Why) -> &'static str {
     match why {
         Why::Full => "full",
+        Why::TooLarge => "too_large",
         Why::NoConnection => "no_connection",
         Why::NotUnderstood => "not_understood",
         _ => "no_process",
@@ -143,6 +145,7 @@ fn why_not(why: &Why) -> &'static str {
 
 /// Sends a message: true, or false and why it did not arrive; nil, a kind and a message if it cannot be sent at all.
 fn send(
+    lua: &Lua,
     to: &Value,
     topic: Value,
     payload: &Value,
@@ -157,7 +160,7 @@ fn send(
             return (None, Some("argument"), Some(problem));
         }
     };
-    let (whom, payload) = match (whom(to), to_payload(payload)) {
+    let (whom, payload) = match (whom(to), to_payload(lua, payload)) {
         (Ok(whom), Ok(payload)) => (whom, payload),
         (Err((kind, problem)), _) => return (None, Some(kind), Some(problem)),
         (_, Err(problem)) => return (None, Some("argument"), Some(problem.to_string())),
@@ -194,14 +197,57 @@ pub(crate) fn library(
 ) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     add_tasks(lua, &native, notes, tasks)?;
-    add_processes(lua, &native, inner, script, notes)?;
-    add_bonds(lua, &native, notes)?;
-    add_names(lua, &native)?;
-    add_output(lua, &native, inner)?;
-    add_world(lua, &native, inner, script)?;
-    native.set("patterns", crate::pattern::library(lua)?)?;
-    native.set("null", Value::NULL)?;
+    add_first(lua, &native)?;
+    // The others come with the first of them that is looked for: a process that only waits does
+    // without.
+    let (inner, script, notes) = (inner.clone(), script.clone(), notes.clone());
+    let others = lua.create_function(move |lua, (native, name): (Table, Value)| {
+        add_processes(lua, &native, &inner, &script, &notes)?;
+        add_bonds(lua, &native, &notes)?;
+        add_names(lua, &native)?;
+        add_output(lua, &native, &inner)?;
+        add_world(lua, &native, &inner, &script)?;
+        native.set("patterns", crate::pattern::library(lua)?)?;
+        // Only now: where the memory was not enough, it is tried again.
+        native.set_metatable(None)?;
+        native.raw_get::<Value>(name)
+    })?;
+    let meta = lua.create_table()?;
+    meta.set("__index", others)?;
+    native.set_metatable(Some(meta))?;
     Ok(native)
+}
+
+/// What every state needs, or the prelude looks at when it begins.
+fn add_first(lua: &Lua, native: &Table) -> mlua::Result<()> {
+    native.set(
+        "self",
+        lua.create_function(|_, ()| {
+            let pid = with_budget(|budget| budget.map(Budget::pid));
+            Ok(pid.map(LuaPid))
+        })?,
+    )?;
+    native.set(
+        "send",
+        lua.create_function(|lua, (to, topic, payload): (Value, Value, Value)| {
+            Ok(send(lua, &to, topic, &payload))
+        })?,
+    )?;
+    native.set(
+        "now",
+        lua.create_function(|_, ()| {
+            let now = with_budget(|budget| budget.map_or_else(clock::now, Budget::now));
+            Ok(Duration::from_nanos(now).as_secs_f64())
+        })?,
+    )?;
+    native.set(
+        "part",
+        lua.create_function(|lua, name: LuaString| {
+            let part = Part::named(&name.as_bytes());
+            let part = part.ok_or_else(|| mlua::Error::runtime("the prelude has no such part"))?;
+            Ok((part.load(lua)?, Op::table(lua)?))
+        })?,
+    )
 }
 
 fn add_tasks(
@@ -254,24 +300,11 @@ fn add_processes(
     script: &Arc<Script>,
     notes: &Arc<Notes>,
 ) -> mlua::Result<()> {
-    native.set(
-        "self",
-        lua.create_function(|_, ()| {
-            let pid = with_budget(|budget| budget.map(Budget::pid));
-            Ok(pid.map(LuaPid))
-        })?,
-    )?;
-    native.set(
-        "send",
-        lua.create_function(|_, (to, topic, payload): (Value, Value, Value)| {
-            Ok(send(&to, topic, &payload))
-        })?,
-    )?;
     let (of, from, notes) = (inner.clone(), script.clone(), notes.clone());
     native.set(
         "spawn_process",
         lua.create_function(move |lua, args: MultiValue| {
-            match spawn_process(&of, &from, &notes, args) {
+            match spawn_process(lua, &of, &from, &notes, args) {
                 Ok(task) => (true, ProcessHandle(task)).into_lua_multi(lua),
                 Err((kind, message)) => (false, kind, message).into_lua_multi(lua),
             }
@@ -280,8 +313,8 @@ fn add_processes(
     let (of, from) = (inner.clone(), script.clone());
     native.set(
         "start_supervisor",
-        function(lua, move |_, args| {
-            supervise::start(&of, &from, args.front())
+        function(lua, move |lua, args| {
+            supervise::start(lua, &of, &from, args.front())
         })?,
     )?;
     native.set(
@@ -352,7 +385,12 @@ pub(crate) struct Wanted {
 }
 
 /// `{script =, args =, memory =, cpu =, tasks =}`, or the name of a script.
-pub(crate) fn wanted(inner: &Inner, from: &Script, value: &Value) -> Result<Wanted, Refusal> {
+pub(crate) fn wanted(
+    lua: &Lua,
+    inner: &Inner,
+    from: &Script,
+    value: &Value,
+) -> Result<Wanted, Refusal> {
     let table = value.as_table();
     let name = match table {
         Some(table) => text_of(table.get::<Value>("script").ok().as_ref(), "the script")?,
@@ -370,7 +408,7 @@ pub(crate) fn wanted(inner: &Inner, from: &Script, value: &Value) -> Result<Want
     if let Some(table) = table {
         if let Ok(Some(args)) = table.get::<Option<Table>>("args") {
             for value in args.sequence_values::<Value>().flatten() {
-                let arg = to_payload(&value);
+                let arg = to_payload(lua, &value);
                 given.push(arg.map_err(|problem| ("argument", problem.to_string()))?);
             }
         }
@@ -402,15 +440,16 @@ fn limits_of(table: &Table) -> Result<Option<Limits>, Refusal> {
 }
 
 fn spawn_process(
+    lua: &Lua,
     inner: &Arc<Inner>,
     from: &Script,
     notes: &Notes,
     mut args: MultiValue,
 ) -> Result<Task, Refusal> {
     let first = args.pop_front().unwrap_or(Value::Nil);
-    let mut wanted = wanted(inner, from, &first)?;
+    let mut wanted = wanted(lua, inner, from, &first)?;
     for value in args {
-        let arg = to_payload(&value);
+        let arg = to_payload(lua, &value);
         wanted
             .args
             .push(arg.map_err(|problem| ("argument", problem.to_string()))?);
@@ -566,10 +605,10 @@ fn add_names(lua: &Lua, native: &Table) -> mlua::Result<()> {
     )?;
     native.set(
         "broadcast",
-        function(lua, |_, args| {
+        function(lua, |lua, args| {
             let group = text_of(args.front(), "a group")?;
             let topic = text_of(args.get(1), "a topic")?;
-            let payload = to_payload(args.get(2).unwrap_or(&Value::Nil));
+            let payload = to_payload(lua, args.get(2).unwrap_or(&Value::Nil));
             let payload = payload.map_err(|problem| ("argument", problem.to_string()))?;
             Ok(ask_process(|process| {
                 let message = Message::new(Topic::from(topic), payload).from(process.pid());
@@ -642,13 +681,6 @@ fn add_world(
     script: &Arc<Script>,
 ) -> mlua::Result<()> {
     native.set(
-        "now",
-        lua.create_function(|_, ()| {
-            let now = with_budget(|budget| budget.map_or_else(clock::now, Budget::now));
-            Ok(Duration::from_nanos(now).as_secs_f64())
-        })?,
-    )?;
-    native.set(
         "clock",
         lua.create_function(|_, ()| {
             // Processor time depends on the moment: it is an answer like any other.
@@ -658,6 +690,7 @@ fn add_world(
         })?,
     )?;
     native.set("random", lua.create_function(|_, ()| Ok(random()))?)?;
+    native.set("null", Value::NULL)?;
     native.set(
         "time",
         function(lua, |_, args| date::time(args.front(), date::wall))?,
@@ -704,7 +737,11 @@ fn add_world(
     )?;
     native.set(
         "json_encode",
-        function(lua, |_, args| json::encode(args.front()))?,
+        function(lua, |lua, args| json::encode(lua, args.front()))?,
+    )?;
+    native.set(
+        "jumps",
+        lua.create_function(|_, text: mlua::LuaString| Ok(compile_cost::jumps(&text.as_bytes())))?,
     )?;
     native.set(
         "json_decode",
@@ -735,7 +772,9 @@ fn add_world(
 /// A traceback as a user wants it: without the lines that are ours.
 pub(crate) fn without_prelude(text: &str) -> String {
     let ours = |line: &&str| {
-        line.starts_with("\twindlass:") || line.starts_with("\t[C]: in function 'xpcall'")
+        ["\twindlass:", "\t?: in ", "\t[C]: in function 'xpcall'"]
+            .iter()
+            .any(|start| line.starts_with(start))
     };
     let mut lines: Vec<&str> = text.lines().filter(|line| !ours(line)).collect();
     if lines

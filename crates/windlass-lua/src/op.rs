@@ -67,6 +67,11 @@ impl Op {
         Ok(table)
     }
 
+    /// As scripts are given it, and [`of_number`](Op::of_number) takes it.
+    pub(crate) fn number(self) -> usize {
+        self as usize
+    }
+
     pub(crate) fn of_number(number: i64) -> Option<Op> {
         let (op, _) = Op::ALL.get(usize::try_from(number).ok()?)?;
         Some(*op)
@@ -77,11 +82,14 @@ impl Op {
 pub(crate) type Refusal = (&'static str, String);
 
 /// What a task has said after the operation, one by one.
-pub(crate) struct Args(pub(crate) MultiValue);
+pub(crate) struct Args {
+    pub(crate) lua: Lua,
+    pub(crate) values: MultiValue,
+}
 
 impl Args {
     pub(crate) fn next(&mut self) -> Value {
-        self.0.pop_front().unwrap_or(Value::Nil)
+        self.values.pop_front().unwrap_or(Value::Nil)
     }
 
     pub(crate) fn text(&mut self, what: &str) -> Result<String, Refusal> {
@@ -115,7 +123,8 @@ impl Args {
     }
 
     fn payload(&mut self) -> Result<Payload, Refusal> {
-        to_payload(&self.next()).map_err(|problem| ("argument", problem.to_string()))
+        let value = self.next();
+        to_payload(&self.lua, &value).map_err(|problem| ("argument", problem.to_string()))
     }
 }
 
@@ -167,7 +176,7 @@ pub(crate) fn reason(
                 ("argument", problem)
             })?;
             let mut given = Vec::new();
-            while !args.0.is_empty() {
+            while !args.values.is_empty() {
                 given.push(args.payload()?);
             }
             Reason::blocking(move || function(given))
@@ -232,7 +241,7 @@ fn file(inner: &Arc<Inner>, script: &Script, op: Op, mut args: Args) -> Result<R
     let content = match op {
         Op::Write | Op::Append => match args.next() {
             Value::String(text) => text.as_bytes().to_vec(),
-            value => match to_payload(&value) {
+            value => match to_payload(&args.lua, &value) {
                 Ok(Payload::Bytes(bytes)) => bytes.to_vec(),
                 _ => {
                     let problem = format!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mlua::{Table, Value};
+use mlua::{Lua, Table, Value};
 use windlass_process::Payload;
 use windlass_process::supervisor::{Backoff, ChildSpec, Restart, Strategy, Supervisor};
 use windlass_vm::Vm;
@@ -16,6 +16,7 @@ use crate::script::Script;
 
 /// Starts one, as a table describes it; gives its PID.
 pub(crate) fn start(
+    lua: &Lua,
     inner: &Arc<Inner>,
     from: &Arc<Script>,
     described: Option<&Value>,
@@ -57,7 +58,7 @@ pub(crate) fn start(
     let children = children.ok_or_else(|| bad("a supervisor needs children".to_owned()))?;
     for (place, child) in children.sequence_values::<Table>().enumerate() {
         let child = child.map_err(|_| bad(format!("child {} is no table", place + 1)))?;
-        supervisor = supervisor.child(child_of(inner, vm, from, &child, place + 1)?);
+        supervisor = supervisor.child(child_of(lua, inner, vm, from, &child, place + 1)?);
     }
     // It is started in a replay, too: its children come from there.
     let host = vm.host();
@@ -78,6 +79,7 @@ fn choice(table: &Table, key: &str) -> Result<Option<String>, Refusal> {
 }
 
 fn child_of(
+    lua: &Lua,
     inner: &Arc<Inner>,
     vm: &Vm,
     from: &Arc<Script>,
@@ -85,7 +87,7 @@ fn child_of(
     place: usize,
 ) -> Result<ChildSpec, Refusal> {
     let id = choice(child, "id")?.unwrap_or_else(|| format!("child {place}"));
-    let wanted = wanted(inner, from, &Value::Table(child.clone()))?;
+    let wanted = wanted(lua, inner, from, &Value::Table(child.clone()))?;
     let name = choice(child, "name")?;
     let restart = match choice(child, "restart")?.as_deref() {
         None | Some("permanent") => Restart::Permanent,

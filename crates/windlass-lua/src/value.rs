@@ -11,8 +11,13 @@
 //! | `json.null` | nil |
 //!
 //! Functions, coroutines, channels and other userdata cannot be sent, and no table that contains itself.
+//!
+//! A table that is reached in several ways is converted once, and arrives as one table: a value of
+//! a few tables can have 2^n ways through it. What a value takes as a payload is memory of the
+//! host, which the limit of the Lua state does not see: it has to fit into what is left of that
+//! limit ([`Room`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,6 +27,9 @@ use windlass_process::{Payload, Pid};
 /// How deep tables may be inside of each other.
 const DEEPEST: usize = 64;
 
+/// What an entry of a map takes, beside its key and its value.
+const ENTRY: usize = 32;
+
 /// The one entry of a table whose keys are neither 1 to n nor texts.
 const ENTRIES: &str = "#entries";
 
@@ -30,7 +38,12 @@ const ENTRIES: &str = "#entries";
 pub struct Unsendable {
     what: String,
     path: String,
+    advice: &'static str,
 }
+
+const SENDABLE: &str = "send numbers, strings, booleans, PIDs, buffers, and tables of those";
+
+const TOO_LARGE: &str = "it has to fit into what is left of the memory of its process: send less at once, or raise that";
 
 impl fmt::Display for Unsendable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,15 +51,103 @@ impl fmt::Display for Unsendable {
         if !self.path.is_empty() {
             write!(f, " (at {})", self.path)?;
         }
-        f.write_str(": send numbers, strings, booleans, PIDs, buffers, and tables of those")
+        write!(f, ": {}", self.advice)
     }
 }
 
 impl std::error::Error for Unsendable {}
 
+/// The bytes that a Lua state may have; kept in the state.
+pub(crate) struct MemoryLimit(pub(crate) usize);
+
+/// What a value may take of the host's memory: what is left of the limit of its state.
+#[derive(Default)]
+pub(crate) struct Room {
+    left: usize,
+    whole: usize,
+    /// Something did not fit.
+    is_over: bool,
+}
+
+impl Room {
+    pub(crate) fn of(lua: &Lua) -> Room {
+        let limit = lua.app_data_ref::<MemoryLimit>();
+        let limit = limit.map_or(usize::MAX, |limit| limit.0);
+        let whole = limit.saturating_sub(lua.used_memory());
+        Room {
+            left: whole,
+            whole,
+            is_over: false,
+        }
+    }
+
+    /// What is left.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Something was found not to fit.
+    pub(crate) fn exhaust(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Takes so many bytes. False: there are not as many.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => {
+                self.is_over = true;
+                false
+            }
+        }
+    }
+
+    /// What is said of a value that does not fit.
+    pub(crate) fn refusal(&self) -> Unsendable {
+        Unsendable {
+            what: format!("a value that takes more than {} bytes", self.whole),
+            path: String::new(),
+            advice: TOO_LARGE,
+        }
+    }
+}
+
 /// As a payload.
-pub(crate) fn to_payload(value: &Value) -> Result<Payload, Unsendable> {
-    convert(value, &mut Vec::new())
+pub(crate) fn to_payload(lua: &Lua, value: &Value) -> Result<Payload, Unsendable> {
+    fitting(lua, |room| {
+        let mut conversion = Conversion {
+            way: Vec::new(),
+            done: HashMap::new(),
+            room: std::mem::take(room),
+        };
+        let converted = conversion.convert(value);
+        *room = conversion.room;
+        converted
+    })
+}
+
+/// Makes something that has to fit. If it does not, the garbage of the state is collected first.
+pub(crate) fn fitting<T, E>(
+    lua: &Lua,
+    mut make: impl FnMut(&mut Room) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut room = Room::of(lua);
+    let made = make(&mut room);
+    if made.is_ok() || !room.is_over || lua.gc_collect().is_err() {
+        return made;
+    }
+    make(&mut Room::of(lua))
+}
+
+/// One value on its way to a payload.
+struct Conversion {
+    way: Way,
+    /// Tables that were converted, by address.
+    done: HashMap<*const std::ffi::c_void, Payload>,
+    room: Room,
 }
 
 /// The way to a value, for the message if it cannot be sent.
@@ -70,30 +171,69 @@ fn unsendable(what: impl Into<String>, way: &Way) -> Unsendable {
     Unsendable {
         what: what.into(),
         path,
+        advice: SENDABLE,
     }
 }
 
-fn convert(value: &Value, way: &mut Way) -> Result<Payload, Unsendable> {
-    Ok(match value {
-        Value::Nil => Payload::Nil,
-        Value::Boolean(value) => Payload::Bool(*value),
-        Value::Integer(value) => Payload::Int(*value),
-        Value::Number(value) => Payload::Float(*value),
-        Value::String(text) => {
-            let bytes = text.as_bytes();
-            match std::str::from_utf8(&bytes) {
-                Ok(text) => Payload::Text(text.into()),
-                Err(_) => Payload::Bytes((&*bytes).into()),
-            }
+impl Conversion {
+    fn take(&mut self, bytes: usize) -> Result<(), Unsendable> {
+        match self.room.take(bytes) {
+            true => Ok(()),
+            false => Err(self.room.refusal()),
         }
-        Value::Table(table) => convert_table(table, way)?,
-        value if value.is_null() => Payload::Nil,
-        Value::UserData(data) => match of_userdata(data) {
-            Some(payload) => payload,
-            None => return Err(unsendable("userdata", way)),
-        },
-        other => return Err(unsendable(format!("a {}", other.type_name()), way)),
-    })
+    }
+
+    fn convert(&mut self, value: &Value) -> Result<Payload, Unsendable> {
+        self.take(size_of::<Payload>())?;
+        Ok(match value {
+            Value::Nil => Payload::Nil,
+            Value::Boolean(value) => Payload::Bool(*value),
+            Value::Integer(value) => Payload::Int(*value),
+            Value::Number(value) => Payload::Float(*value),
+            Value::String(text) => {
+                let bytes = text.as_bytes();
+                self.take(bytes.len())?;
+                match std::str::from_utf8(&bytes) {
+                    Ok(text) => Payload::Text(text.into()),
+                    Err(_) => Payload::Bytes((&*bytes).into()),
+                }
+            }
+            Value::Table(table) => self.convert_table(table)?,
+            value if value.is_null() => Payload::Nil,
+            Value::UserData(data) => match of_userdata(data) {
+                Some(payload) => payload,
+                None => return Err(unsendable("userdata", &self.way)),
+            },
+            other => return Err(unsendable(format!("a {}", other.type_name()), &self.way)),
+        })
+    }
+
+    /// What is inside of a table.
+    fn inside(
+        &mut self,
+        table: *const std::ffi::c_void,
+        key: Key,
+        value: &Value,
+    ) -> Result<Payload, Unsendable> {
+        self.way.push((key, table));
+        let converted = self.convert(value);
+        self.way.pop();
+        converted
+    }
+
+    fn convert_table(&mut self, table: &Table) -> Result<Payload, Unsendable> {
+        let this = table.to_pointer();
+        if let Some(done) = self.done.get(&this) {
+            return Ok(done.clone());
+        }
+        let converted = self.convert_new_table(table, this)?;
+        // The first of all is reached once, or contains itself.
+        if !self.way.is_empty() {
+            self.take(size_of::<(usize, Payload)>())?;
+            self.done.insert(this, converted.clone());
+        }
+        Ok(converted)
+    }
 }
 
 fn of_userdata(data: &AnyUserData) -> Option<Payload> {
@@ -107,87 +247,91 @@ fn of_userdata(data: &AnyUserData) -> Option<Payload> {
     Some(opaque.0.clone())
 }
 
-fn convert_table(table: &Table, way: &mut Way) -> Result<Payload, Unsendable> {
-    let this = table.to_pointer();
-    if way.iter().any(|(_, above)| *above == this) {
-        return Err(unsendable("a table that contains itself", way));
-    }
-    if way.len() >= DEEPEST {
-        return Err(unsendable(
-            format!("a table more than {DEEPEST} levels deep"),
-            way,
-        ));
-    }
-    if let Some(meta) = table.metatable()
-        && meta.raw_get::<bool>("__unsendable").unwrap_or(false)
-    {
-        let name = meta.raw_get::<String>("__name").unwrap_or_default();
-        return Err(unsendable(format!("a {name}"), way));
-    }
-    let mut inside = |key: Key, value: &Value| {
-        way.push((key, this));
-        let converted = convert(value, way);
-        way.pop();
-        converted
-    };
-    let length = table.raw_len();
-    let mut count = 0;
-    let mut texts = 0;
-    for pair in table.pairs::<Value, Value>() {
-        let (key, _) = pair.map_err(|error| Unsendable {
-            what: error.to_string(),
-            path: String::new(),
-        })?;
-        count += 1;
-        texts += usize::from(matches!(key, Value::String(_)));
-    }
-    if length == count && count > 0 {
-        let mut list = Vec::with_capacity(length);
-        for index in 1..=length {
-            let value = table.raw_get::<Value>(index).unwrap_or(Value::Nil);
-            list.push(inside(Key::Index(index as i64), &value)?);
+impl Conversion {
+    fn convert_new_table(
+        &mut self,
+        table: &Table,
+        this: *const std::ffi::c_void,
+    ) -> Result<Payload, Unsendable> {
+        let way = &self.way;
+        if way.iter().any(|(_, above)| *above == this) {
+            return Err(unsendable("a table that contains itself", way));
         }
-        return Ok(Payload::List(list.into()));
-    }
-    let mut map = BTreeMap::new();
-    let mut entries = Vec::new();
-    for (key, value) in table.pairs::<Value, Value>().flatten() {
-        let step = match &key {
-            Value::String(text) => Key::Text(text.to_string_lossy()),
-            Value::Integer(index) => Key::Index(*index),
-            _ => Key::Other,
-        };
-        let name = match &key {
-            Value::String(text) if texts == count => {
-                text.to_str().ok().map(|text| Arc::from(&*text))
+        if way.len() >= DEEPEST {
+            return Err(unsendable(
+                format!("a table more than {DEEPEST} levels deep"),
+                way,
+            ));
+        }
+        if let Some(meta) = table.metatable()
+            && meta.raw_get::<bool>("__unsendable").unwrap_or(false)
+        {
+            let name = meta.raw_get::<String>("__name").unwrap_or_default();
+            return Err(unsendable(format!("a {name}"), way));
+        }
+        let length = table.raw_len();
+        let mut count = 0;
+        let mut texts = 0;
+        for pair in table.pairs::<Value, Value>() {
+            let (key, _) = pair.map_err(|error| Unsendable {
+                what: error.to_string(),
+                path: String::new(),
+                advice: SENDABLE,
+            })?;
+            count += 1;
+            texts += usize::from(matches!(key, Value::String(_)));
+        }
+        if length == count && count > 0 {
+            let mut list = Vec::with_capacity(length);
+            for index in 1..=length {
+                let value = table.raw_get::<Value>(index).unwrap_or(Value::Nil);
+                list.push(self.inside(this, Key::Index(index as i64), &value)?);
             }
-            _ => None,
-        };
-        let value = inside(step, &value)?;
-        match name {
-            Some(name) => {
-                map.insert(name, value);
-            }
-            None => {
-                let key = inside(Key::Other, &key)?;
-                entries.push((key, value));
+            return Ok(Payload::List(list.into()));
+        }
+        let mut map = BTreeMap::new();
+        let mut entries = Vec::new();
+        for (key, value) in table.pairs::<Value, Value>().flatten() {
+            let step = match &key {
+                Value::String(text) => Key::Text(text.to_string_lossy()),
+                Value::Integer(index) => Key::Index(*index),
+                _ => Key::Other,
+            };
+            let name = match &key {
+                Value::String(text) if texts == count => {
+                    text.to_str().ok().map(|text| Arc::from(&*text))
+                }
+                _ => None,
+            };
+            self.take(ENTRY)?;
+            let value = self.inside(this, step, &value)?;
+            match name {
+                Some(name) => {
+                    self.take(str::len(&name))?;
+                    map.insert(name, value);
+                }
+                None => {
+                    let key = self.inside(this, Key::Other, &key)?;
+                    entries.push((key, value));
+                }
             }
         }
+        if entries.is_empty() {
+            return Ok(Payload::Map(Arc::new(map)));
+        }
+        // Keys of several kinds: all of them, in an order that does not depend on where they are in
+        // memory.
+        entries.extend(
+            map.into_iter()
+                .map(|(key, value)| (Payload::Text(key), value)),
+        );
+        entries.sort_by_cached_key(|(key, _)| format!("{key:?}"));
+        let flat: Vec<Payload> = entries
+            .into_iter()
+            .flat_map(|(key, value)| [key, value])
+            .collect();
+        Ok(Payload::map([(ENTRIES, Payload::List(flat.into()))]))
     }
-    if entries.is_empty() {
-        return Ok(Payload::Map(Arc::new(map)));
-    }
-    // Keys of several kinds: all of them, in an order that does not depend on where they are in memory.
-    entries.extend(
-        map.into_iter()
-            .map(|(key, value)| (Payload::Text(key), value)),
-    );
-    entries.sort_by_key(|(key, _)| format!("{key:?}"));
-    let flat: Vec<Payload> = entries
-        .into_iter()
-        .flat_map(|(key, value)| [key, value])
-        .collect();
-    Ok(Payload::map([(ENTRIES, Payload::List(flat.into()))]))
 }
 
 /// Whether this is a table whose keys are neither 1 to n nor texts.
@@ -195,8 +339,39 @@ pub(crate) fn is_mixed(entries: &BTreeMap<Arc<str>, Payload>) -> bool {
     entries.len() == 1 && entries.contains_key(ENTRIES)
 }
 
-/// As a value of Lua.
+/// As a value of Lua. What is in it in several places is one table.
 pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
+    revive(lua, payload, &mut HashMap::new())
+}
+
+/// The tables that were made of shared parts, by the address of the part.
+type Revived = HashMap<*const (), Table>;
+
+fn revive(lua: &Lua, payload: &Payload, revived: &mut Revived) -> mlua::Result<Value> {
+    // A part that is nowhere else is met once.
+    let shared = match payload {
+        Payload::List(values) if Arc::strong_count(values) > 1 => {
+            Some(Arc::as_ptr(values).cast::<()>())
+        }
+        Payload::Map(entries) if Arc::strong_count(entries) > 1 => {
+            Some(Arc::as_ptr(entries).cast::<()>())
+        }
+        _ => None,
+    };
+    let Some(part) = shared else {
+        return revive_new(lua, payload, revived);
+    };
+    if let Some(table) = revived.get(&part) {
+        return Ok(Value::Table(table.clone()));
+    }
+    let value = revive_new(lua, payload, revived)?;
+    if let Value::Table(table) = &value {
+        revived.insert(part, table.clone());
+    }
+    Ok(value)
+}
+
+fn revive_new(lua: &Lua, payload: &Payload, revived: &mut Revived) -> mlua::Result<Value> {
     Ok(match payload {
         Payload::Nil => Value::Nil,
         Payload::Bool(value) => Value::Boolean(*value),
@@ -207,7 +382,7 @@ pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
         Payload::List(values) => {
             let table = lua.create_table_with_capacity(values.len(), 0)?;
             for (place, value) in values.iter().enumerate() {
-                table.raw_set(place + 1, to_lua(lua, value)?)?;
+                table.raw_set(place + 1, revive(lua, value, revived)?)?;
             }
             Value::Table(table)
         }
@@ -215,9 +390,9 @@ pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
             Some(flat) if entries.len() == 1 && flat.len() % 2 == 0 => {
                 let table = lua.create_table_with_capacity(0, flat.len() / 2)?;
                 for pair in flat.chunks_exact(2) {
-                    let key = to_lua(lua, &pair[0])?;
+                    let key = revive(lua, &pair[0], revived)?;
                     if !key.is_nil() {
-                        table.raw_set(key, to_lua(lua, &pair[1])?)?;
+                        table.raw_set(key, revive(lua, &pair[1], revived)?)?;
                     }
                 }
                 Value::Table(table)
@@ -225,7 +400,10 @@ pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
             _ => {
                 let table = lua.create_table_with_capacity(0, entries.len())?;
                 for (key, value) in entries.iter() {
-                    table.raw_set(lua.create_string(key.as_bytes())?, to_lua(lua, value)?)?;
+                    table.raw_set(
+                        lua.create_string(key.as_bytes())?,
+                        revive(lua, value, revived)?,
+                    )?;
                 }
                 Value::Table(table)
             }

@@ -262,6 +262,7 @@ impl<'a> Budget<'a> {
                 Why::Full => 1,
                 Why::NoConnection => 3,
                 Why::NotUnderstood => 4,
+                Why::TooLarge => 5,
                 _ => 2,
             }),
         });
@@ -269,6 +270,7 @@ impl<'a> Budget<'a> {
             Payload::Int(1) => Err(Why::Full),
             Payload::Int(3) => Err(Why::NoConnection),
             Payload::Int(4) => Err(Why::NotUnderstood),
+            Payload::Int(5) => Err(Why::TooLarge),
             Payload::Int(_) => Err(Why::NoProcess),
             _ => Ok(()),
         }

@@ -19,6 +19,11 @@ pub enum SpawnError {
         /// How many those are.
         most: usize,
     },
+    /// As many guests as may be are stuck in functions of the host.
+    TooManyStuck {
+        /// Which, by name.
+        stuck: Vec<String>,
+    },
 }
 
 impl fmt::Display for SpawnError {
@@ -28,6 +33,12 @@ impl fmt::Display for SpawnError {
             SpawnError::TooManyTasks { most } => write!(
                 f,
                 "the guest has {most} tasks already, which is its limit: await some, or raise Limits::tasks"
+            ),
+            SpawnError::TooManyStuck { stuck } => write!(
+                f,
+                "no guest is started while {} do not come back from functions of the host ({}): mend those functions, or raise Builder::max_stuck",
+                stuck.len(),
+                stuck.join(", ")
             ),
         }
     }
@@ -155,7 +166,7 @@ impl fmt::Display for RecordingError {
             ),
             RecordingError::Opaque { place } => write!(
                 f,
-                "{place} is a Rust value that cannot be written down: send what any process understands while recording"
+                "{place} cannot be written down: it is a Rust value that only this program knows, or of more than a million values; send what any process understands, and less of it, while recording"
             ),
         }
     }

@@ -1,6 +1,7 @@
 //! What the author of a VM implements.
 
 use std::fmt;
+use std::sync::Arc;
 
 use windlass_process::{Exited, Fault, Message, Payload};
 
@@ -47,6 +48,11 @@ pub trait Guest: Send + 'static {
     /// must not block.
     fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> Step;
 
+    /// What people call it: the name of its script, say. Asked for once, when it is started.
+    fn name(&self) -> Option<Arc<str>> {
+        None
+    }
+
     /// Releases what it holds. Runs exactly once, whatever the end.
     fn close(&mut self) {}
 }
@@ -54,6 +60,10 @@ pub trait Guest: Send + 'static {
 impl Guest for Box<dyn Guest> {
     fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> Step {
         (**self).step(budget, resume)
+    }
+
+    fn name(&self) -> Option<Arc<str>> {
+        (**self).name()
     }
 
     fn close(&mut self) {

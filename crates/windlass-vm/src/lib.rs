@@ -33,6 +33,7 @@ not_modelled! {
     mod shell;
     mod slot;
     mod spawn;
+    mod stuck;
     mod task;
     mod vm;
 

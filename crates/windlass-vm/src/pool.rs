@@ -126,6 +126,7 @@ impl Pool {
     /// Asks those to make room whose slice is over; gives when to look again, if anybody runs.
     fn look(&self, shared: &Shared, now: u64) -> Option<u64> {
         let slice = self.slice.as_nanos() as u64;
+        shared.stuck.forget_returned();
         let next = self.running().into_iter().filter_map(|slot| {
             let since = slot.since();
             if since == 0 {
@@ -138,6 +139,11 @@ impl Pool {
                 true => shared.counts.asked(),
                 // It could not stop where it was.
                 false => slot.ring(),
+            }
+            if shared.stuck.is_due(since, slice, now)
+                && let Some(seat) = slot.guest()
+            {
+                shared.stuck.give_up(&slot, since, &seat);
             }
             Some(now + slice / 2)
         });
@@ -193,12 +199,13 @@ impl Drop for Pool {
 
 impl Shared {
     /// Runs something in the slot of this thread, and counts the time.
-    pub(crate) fn on_slot<T>(&self, seat: &Seat, run: impl FnOnce(&Slot) -> T) -> T {
+    pub(crate) fn on_slot<T>(&self, seat: &Arc<Seat>, run: impl FnOnce(&Slot) -> T) -> T {
         let Place::Pool(pool) = &self.place else {
             unreachable!("the reactor gives slots itself");
         };
         let mut here = pool.take_here();
         let began = here.near.keep();
+        here.slot.set_guest(seat);
         here.slot.begin(began);
         if pool.dozing.load(Ordering::SeqCst) {
             pool.bell.notify_one();

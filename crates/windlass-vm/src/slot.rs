@@ -1,9 +1,13 @@
 //! Where a guest runs: what others use to interrupt it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
+use windlass_core::sched::Replacement;
+use windlass_core::sched::pool::{self, Pool};
 use windlass_core::sync::Mutex;
-use windlass_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use windlass_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::task::Seat;
 
 /// Interrupts an interpreter that does not look at the flag by itself: a signal to its thread, say.
 pub trait Bell: Send + Sync {
@@ -12,7 +16,6 @@ pub trait Bell: Send + Sync {
 }
 
 /// A place where one guest runs at a time.
-#[derive(Default)]
 pub(crate) struct Slot {
     /// Not 0: the guest is asked to come to the end of its step.
     preempt: AtomicU32,
@@ -22,15 +25,60 @@ pub(crate) struct Slot {
     has_bell: AtomicBool,
     /// The guest has others inside of it that want to go on.
     shares: AtomicBool,
+    /// The pool whose worker runs what is here, and which worker; always the same one.
+    home: OnceLock<Option<(Weak<Pool>, usize)>>,
+    /// Who runs here, or ran here last; on the pool, where nobody else keeps that.
+    guest: Mutex<Weak<Seat>>,
+    /// Its address, to compare: a lock less for a guest that runs here again.
+    guest_address: AtomicUsize,
+}
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot {
+            preempt: AtomicU32::new(0),
+            since: AtomicU64::new(0),
+            bell: Mutex::default(),
+            has_bell: AtomicBool::new(false),
+            shares: AtomicBool::new(false),
+            home: OnceLock::new(),
+            guest: Mutex::new(Weak::new()),
+            guest_address: AtomicUsize::new(0),
+        }
+    }
 }
 
 impl Slot {
     pub(crate) fn begin(&self, now: u64) {
+        self.home.get_or_init(|| {
+            pool::current_worker().map(|(pool, worker)| (Arc::downgrade(&pool), worker))
+        });
         // Relaxed: a request for the guest before may hit this one, which is harmless.
         self.preempt.store(0, Ordering::Relaxed);
         self.shares.store(false, Ordering::Relaxed);
         // SeqCst: pairs with the ticker's look after it has said that it sleeps.
         self.since.store(now.max(1), Ordering::SeqCst);
+    }
+
+    /// Notes who runs here next. Only the thread of the slot does.
+    pub(crate) fn set_guest(&self, seat: &Arc<Seat>) {
+        let address = Arc::as_ptr(seat) as usize;
+        // Relaxed: only this thread writes it. The weak reference keeps the address from being used
+        // again.
+        if self.guest_address.swap(address, Ordering::Relaxed) != address {
+            *self.guest.lock() = Arc::downgrade(seat);
+        }
+    }
+
+    /// Who runs here, or ran here last.
+    pub(crate) fn guest(&self) -> Option<Arc<Seat>> {
+        self.guest.lock().upgrade()
+    }
+
+    /// Lets another worker take the place of the one that runs this.
+    pub(crate) fn replace_worker(&self) -> Option<Replacement> {
+        let (pool, worker) = self.home.get()?.as_ref()?;
+        pool.upgrade()?.replace_worker(*worker)
     }
 
     pub(crate) fn end(&self) {

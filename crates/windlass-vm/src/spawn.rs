@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::sync::atomic::Ordering;
-use windlass_process::{MailboxPolicy, Payloads, Spawn};
+use windlass_process::{ExitReason, MailboxPolicy, Payloads, Spawn};
 
 use crate::error::SpawnError;
 use crate::guest::Guest;
@@ -124,6 +124,10 @@ impl Vm {
         guest: impl Guest,
         limits: Limits,
     ) -> Result<Task, windlass_process::SpawnError> {
+        if let Err(refused) = self.shared().stuck.check() {
+            let reason = ExitReason::Error(refused.to_string().into());
+            return Err(windlass_process::SpawnError::Init(reason));
+        }
         self.shared().start(spawn, None, Box::new(guest), limits)
     }
 
@@ -141,6 +145,7 @@ impl Shared {
         guest: Box<dyn Guest>,
         options: SpawnOptions,
     ) -> Result<Task, SpawnError> {
+        self.stuck.check()?;
         if let Some(parent) = parent {
             // Relaxed: a count. Only the parent adds to it.
             let tasks = parent.tasks.load(Ordering::Relaxed);
@@ -173,11 +178,12 @@ impl Shared {
         guest: Box<dyn Guest>,
         limits: Limits,
     ) -> Result<Task, windlass_process::SpawnError> {
+        let name = guest.name();
         let (spawn, on_seat, in_shell) = match &self.place {
             Place::Pool(_) => (spawn, None, Some(guest)),
             Place::Reactor(reactor) => (spawn.on(reactor.pool()), Some(guest), None),
         };
-        let seat = Seat::new(self, on_seat, limits, parent);
+        let seat = Seat::new(self, on_seat, name, limits, parent);
         // Before the process can end.
         let task = Task::new(seat.clone());
         if let Some(parent) = parent {

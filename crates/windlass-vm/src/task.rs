@@ -75,6 +75,8 @@ pub(crate) struct Seat {
     pub(crate) recorded_pid: OnceLock<Pid>,
     /// Its number in a recording, from 1; 0 before it has one.
     pub(crate) number: AtomicU64,
+    /// What its guest is called.
+    name: Option<Arc<str>>,
     /// Who spawned it.
     parent: Option<Weak<Seat>>,
     /// Its own tasks that have not ended.
@@ -177,6 +179,7 @@ impl Seat {
     pub(crate) fn new(
         vm: &Arc<Shared>,
         guest: Option<Box<dyn Guest>>,
+        name: Option<Arc<str>>,
         limits: Limits,
         parent: Option<&Arc<Seat>>,
     ) -> Arc<Seat> {
@@ -185,6 +188,7 @@ impl Seat {
             context: OnceLock::new(),
             recorded_pid: OnceLock::new(),
             number: AtomicU64::new(0),
+            name,
             parent: parent.map(Arc::downgrade),
             tasks: AtomicUsize::new(0),
             limits,
@@ -217,6 +221,17 @@ impl Seat {
         recorded
             .or_else(own)
             .expect("its process is made before it is known")
+    }
+
+    /// How people know it: its name, if it has one, and its PID.
+    pub(crate) fn shown(&self) -> String {
+        let pid = self.context.get().map(ProcessContext::pid);
+        match (&self.name, pid) {
+            (Some(name), Some(pid)) => format!("{name} {pid}"),
+            (Some(name), None) => name.to_string(),
+            (None, Some(pid)) => pid.to_string(),
+            (None, None) => "that has no process yet".to_owned(),
+        }
     }
 
     /// Asks for a step of its process.

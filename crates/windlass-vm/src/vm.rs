@@ -21,6 +21,7 @@ use crate::reactor::Reactor;
 use crate::reason::ReasonKind;
 use crate::record::{Reading, Writing};
 use crate::slot::Slot;
+use crate::stuck::{self, StuckGuests};
 use crate::task::{Seat, Uncaught};
 
 /// Who decides which guest runs when.
@@ -50,6 +51,8 @@ pub struct Builder {
     on_uncaught: Option<OnUncaught>,
     record: Option<PathBuf>,
     replay: Option<PathBuf>,
+    max_stuck: usize,
+    patience: Duration,
 }
 
 type OnUncaught = Arc<dyn Fn(Uncaught) + Send + Sync>;
@@ -112,6 +115,21 @@ impl Builder {
         self
     }
 
+    /// How many guests may be stuck in functions of the host that do not return, before new guests
+    /// are refused: 4 unless this says otherwise. Each keeps its thread, and another worker takes
+    /// its place.
+    pub fn max_stuck(mut self, guests: usize) -> Builder {
+        self.max_stuck = guests;
+        self
+    }
+
+    /// How long after its slice a guest that does not make room is taken for stuck: a second unless
+    /// this says otherwise.
+    pub fn patience(mut self, patience: Duration) -> Builder {
+        self.patience = patience;
+        self
+    }
+
     /// Makes the VM, in the runtime that this thread is in unless a host was given.
     pub fn build(self) -> Result<Vm, BuildError> {
         let host = match self.host {
@@ -153,6 +171,7 @@ impl Builder {
             host,
             place,
             on_uncaught: self.on_uncaught,
+            stuck: StuckGuests::new(self.max_stuck, self.patience),
             counts: Padded::default(),
             ids: AtomicU64::new(0),
             held_back: Mutex::default(),
@@ -211,6 +230,8 @@ pub(crate) struct Shared {
     /// On lines of their own: every step writes here, and reads the rest.
     pub(crate) counts: Padded<Counts>,
     on_uncaught: Option<OnUncaught>,
+    /// Guests that do not come back.
+    pub(crate) stuck: StuckGuests,
     ids: AtomicU64,
     /// Guests that came to run meanwhile; on the pool.
     held_back: Mutex<Vec<Arc<Seat>>>,
@@ -375,6 +396,8 @@ impl Vm {
             on_uncaught: None,
             record: None,
             replay: None,
+            max_stuck: stuck::MOST,
+            patience: stuck::PATIENCE,
         }
     }
 
@@ -482,6 +505,7 @@ impl Vm {
             steps: counts.steps.load(Ordering::Relaxed),
             preemptions_requested: counts.asked.load(Ordering::Relaxed),
             preemptions_taken: counts.taken.load(Ordering::Relaxed),
+            stuck: shared.stuck.names(),
             replay: match &shared.place {
                 Place::Reactor(reactor) => reactor.replay_position(),
                 Place::Pool(_) => None,
@@ -532,6 +556,8 @@ pub struct VmSnapshot {
     pub preemptions_requested: u64,
     /// How often one did.
     pub preemptions_taken: u64,
+    /// Guests that do not come back from a function of the host, by name.
+    pub stuck: Vec<String>,
     /// How far a replay is.
     pub replay: Option<ReplayPosition>,
 }

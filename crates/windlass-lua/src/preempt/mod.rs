@@ -25,6 +25,7 @@
 
 #![allow(unsafe_code, reason = "see the rules above")]
 
+mod bounded;
 mod coroutine;
 mod here;
 mod hook;
@@ -41,7 +42,10 @@ pub(crate) use signal::{bell, install};
 /// Code of this source keeps what tasks of one state share. It is left alone for as long as it usually takes; where it
 /// takes longer (queues without end, or ones that a script has tampered with), other processes get their turn, but no
 /// other task of the same state.
-pub(crate) const PRELUDE: &str = "=windlass";
+///
+/// This is the source of functions whose names and lines were left out when they were compiled.
+/// Scripts cannot have any: they load no bytecode.
+pub(crate) const PRELUDE: &str = "=?";
 
 /// How long a task may go on, as the hook asks.
 pub(crate) trait Slice {
@@ -186,6 +190,8 @@ unsafe fn resume_base(
 }
 
 /// The functions of Lua that know of tasks: `coroutine`'s, and those that the prelude is made of.
+/// Standard functions that could run for ever in C are replaced.
 pub(crate) fn library(lua: &Lua) -> mlua::Result<Table> {
+    bounded::install(lua)?;
     coroutine::library(lua)
 }

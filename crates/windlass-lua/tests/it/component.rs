@@ -83,7 +83,7 @@ fn errors_have_their_place() {
         ),
         (
             "function execute() publish('c', 1) end",
-            "there is no output \"c\": b",
+            "there is no output \"c\": the outputs are b",
         ),
         (
             "function execute() publish('b', print) end",
@@ -112,6 +112,8 @@ fn an_endless_invocation_is_ended_by_force() {
             "while true do end",
             "while true do pcall(function() while true do end end) end",
             "table.sort({3, 2, 1}, function() while true do end end)",
+            "table.move({}, 1, math.maxinteger - 1, 2)",
+            "table.insert(setmetatable({}, {__len = function() return math.maxinteger - 1 end}), 1, 2)",
         ] {
             let script = format!(
                 "
@@ -164,4 +166,84 @@ end";
     let first = run();
     assert_eq!(first.len(), 20);
     assert_eq!(first, run());
+}
+
+#[test]
+fn what_is_published_has_to_fit_into_the_memory_of_the_component() {
+    let script = "
+function execute()
+  local w = {}
+  for i = 1, 40 do w = {w, w} end
+  publish('b', w)
+end";
+    let result = run(&graph(script, "", LANES[0]), 1);
+    let said = &result.errors[0].message;
+    assert!(said.contains("takes more than"), "{said}");
+}
+
+/// A Lua component with the outputs `used`, at which an edge begins, and `spare`, at which none does.
+fn with_spare_output(script: &str) -> String {
+    format!(
+        "schema_version: 2
+graph: {{name: test, kind: internal_test}}
+lanes: {{main: {{type: event_loop}}}}
+components:
+  - id: lua
+    type: windlass.lua
+    execution: {{lane: main}}
+    config:
+      memory_mb: 8
+      ports: {{inputs: [], outputs: [used, spare]}}
+      script: \"{script}\"
+  - {{id: out, type: topoexec.boundary.Output, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
+edges:
+  - {{id: bc, from: lua.used, to: out.in, kind: immediate}}
+"
+    )
+}
+
+fn unconnected(result: &RunResult) -> Option<f64> {
+    let name = "runtime.component.unconnected_publish_count";
+    result.metrics.of(name, "lua")
+}
+
+#[test]
+fn what_is_published_at_a_declared_output_without_an_edge_is_dropped_and_counted() {
+    let script = "function execute() publish('used', 1) publish('spare', 2) end";
+    let result = run(&with_spare_output(script), 3);
+    assert!(result.is_ok(), "{:?}", result.errors);
+    assert_eq!(delivered(&result), 3.0);
+    assert_eq!(unconnected(&result), Some(3.0));
+    // What cannot be published is a mistake at any output, and so is an output that is not declared.
+    let script = "function execute() publish('spare', print) end";
+    let result = run(&with_spare_output(script), 1);
+    let said = &result.errors[0].message;
+    assert!(said.contains("function"), "{said}");
+    let script = "function execute() publish('other', 1) end";
+    let result = run(&with_spare_output(script), 1);
+    let said = &result.errors[0].message;
+    assert!(
+        said.contains("there is no output \"other\": the outputs are used, spare"),
+        "{said}"
+    );
+}
+
+/// It has 22 tables, and would be four million values if each way to one were written down.
+#[test]
+fn a_table_that_goes_nowhere_takes_what_it_is_and_not_what_it_would_be() {
+    let script = "function execute()
+        local t = {}
+        for _ = 1, 22 do t = {t, t} end
+        publish('spare', t)
+      end";
+    let result = run(&with_spare_output(&script.replace('\n', " ")), 3);
+    assert!(result.is_ok(), "{:?}", result.errors);
+    assert_eq!(unconnected(&result), Some(3.0));
+    // The same where it would arrive: an error, in the memory that the component may have.
+    let result = run(
+        &with_spare_output(&script.replace('\n', " ").replace("spare", "used")),
+        1,
+    );
+    let said = &result.errors[0].message;
+    assert!(said.contains("memory"), "{said}");
 }

@@ -1,10 +1,13 @@
 //! Bad input and faults: the host lives, and others keep their shares.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::sync::clock;
+use windlass_core::sync::{Mutex, clock};
+use windlass_lua::mlua::WeakLua;
 use windlass_lua::{Interpreter, Script};
 use windlass_process::ExitReason;
+use windlass_runtime::task::yield_now;
 use windlass_vm::{Limits, Placement, SpawnOptions, Vm};
 
 use crate::support::{BOTH, everywhere, failure, interpreter, real, run, value};
@@ -18,6 +21,32 @@ everywhere! {
             function main() return nest(1) end";
         let reason = failure(&lua, nested).await;
         assert!(reason.contains("C stack overflow"), "{reason}");
+    }
+
+    async fn code_that_nests_too_deeply_is_not_loaded_and_says_so(lua: Interpreter) {
+        let text = "
+            function main()
+                local code, problem = load(('('):rep(1000))
+                assert(code == nil and type(problem) == 'string', type(problem))
+                return problem
+            end";
+        let problem = value(&lua, text).await;
+        let problem = problem.as_text().unwrap_or_default();
+        assert!(problem.contains("C stack overflow"), "{problem}");
+    }
+
+    async fn code_that_takes_the_compiler_for_ever_is_not_loaded(lua: Interpreter) {
+        // Without the bound this takes a minute that nothing can interrupt.
+        let text = "
+            function main()
+                local chain = 'return a' .. (' or a'):rep(200000)
+                local code, problem = load(chain)
+                assert(code == nil and problem:find('more than 5000', 1, true), problem)
+                local fine = 'local a = 7 return nil' .. (' or a'):rep(4000)
+                local quoted = 'return #[[' .. ('or '):rep(100000) .. ']]'
+                return load(fine)() + load(quoted)()
+            end";
+        assert_eq!(value(&lua, text).await, 300_007.into());
     }
 
     async fn the_sandbox_has_no_way_out(lua: Interpreter) {
@@ -112,7 +141,7 @@ fn a_process_has_a_limit_of_tasks() {
 }
 
 /// Code that never comes back by itself.
-const SPINNERS: [(&str, &str); 6] = [
+const SPINNERS: [(&str, &str); 12] = [
     ("loop", "function main() while true do end end"),
     (
         "pcall",
@@ -134,6 +163,43 @@ const SPINNERS: [(&str, &str); 6] = [
         // A queue of the prelude's own that has no end any more.
         "queue",
         "function main() local c = channel.new() c.receivers.last = math.maxinteger - 1 c:receive(0.001) end",
+    ),
+    (
+        "insert",
+        "function main() table.insert(setmetatable({}, {__len = function() return math.maxinteger - 1 end}), 1, 2) end",
+    ),
+    (
+        // No metatable is needed: a border is looked for at the powers of two.
+        "remove",
+        "function main()
+            local text = 'return {[math.maxinteger] = 1'
+            for bit = 0, 62 do text = text .. ', [' .. (1 << bit) .. '] = 1' end
+            local t = load(text .. '}')()
+            assert(#t == math.maxinteger)
+            table.remove(t, 3)
+        end",
+    ),
+    (
+        "move",
+        "function main() table.move({}, 1, math.maxinteger - 1, 2) end",
+    ),
+    (
+        "concat",
+        "function main()
+            local t = setmetatable({}, {__len = function() return math.maxinteger end, __index = function() return '' end})
+            while true do pcall(table.concat, t) end
+        end",
+    ),
+    (
+        "sort",
+        "function main()
+            local meta = {__len = function() return 2147483646 end, __index = rawlen, __newindex = rawlen}
+            while true do pcall(table.sort, setmetatable({}, meta)) end
+        end",
+    ),
+    (
+        "load",
+        "function main() while true do load(math.random) end end",
     ),
 ];
 
@@ -250,5 +316,249 @@ fn a_pattern_that_takes_forever_is_an_error() {
         )
         .await;
         assert_eq!(exit.value, "hell0 w0rld".into());
+    });
+}
+
+/// The standard functions that are ours give what C's give, short or long.
+#[test]
+fn long_calls_of_the_library_give_what_short_ones_give() {
+    real(|| async {
+        let lua = interpreter(Placement::Pool);
+        let text = r#"
+            local function numbers(n) local t = {} for i = 1, n do t[i] = i end return t end
+            local function proxy(t)
+                return setmetatable({}, {__index = t, __newindex = t, __len = function() return #t end}), t
+            end
+            function main()
+                assert(string.rep('', math.maxinteger) == '')
+                assert(string.rep('', math.maxinteger, '') == '')
+                for _, n in ipairs {65537, 100000, 131072} do
+                    local s = ('ab'):rep(n, ', ')
+                    assert(#s == 4 * n - 2 and s:sub(1, 6) == 'ab, ab' and s:sub(-6) == 'ab, ab')
+                    assert(#('x'):rep(n) == n and #string.rep(7, n) == n)
+                end
+                for _, n in ipairs {10, 30000} do
+                    local t = numbers(n)
+                    table.insert(t, 1, 'first')
+                    assert(#t == n + 1 and t[1] == 'first' and t[2] == 1 and t[n + 1] == n)
+                    assert(table.remove(t, 1) == 'first' and #t == n and t[1] == 1 and t[n] == n)
+                    assert(table.remove(t, n + 1) == nil and table.remove(t) == n)
+                    table.move(t, 1, n - 1, 2)
+                    assert(t[1] == 1 and t[2] == 1 and t[n] == n - 1)
+                    table.move(t, 2, n, 1)
+                    assert(t[1] == 1 and t[2] == 2 and t[n - 1] == n - 1)
+                    assert(table.move(numbers(n), 1, n, 1, {})[n] == n)
+                    local random, sum = {}, 0
+                    for i = 1, n do random[i] = math.random(n) sum = sum + random[i] end
+                    table.sort(random)
+                    for i = 2, n do assert(random[i - 1] <= random[i]) end
+                    table.sort(random, function(a, b) return a > b end)
+                    for i = 2, n do assert(random[i - 1] >= random[i]) end
+                    for i = 1, n do sum = sum - random[i] end
+                    assert(sum == 0)
+                end
+                local list, behind = proxy(numbers(5))
+                table.insert(list, 2, 'x')
+                assert(table.concat(behind, ' ') == '1 x 2 3 4 5' and table.concat(list, ' ') == '1 x 2 3 4 5')
+                assert(table.concat(list, '-', 2, 3) == 'x-2' and table.concat(list, '', 3, 2) == '')
+                assert(table.remove(list, 2) == 'x' and select('#', table.unpack(list)) == 5)
+                table.sort(list, function(a, b) return a > b end)
+                assert(table.concat(behind, ' ') == '5 4 3 2 1')
+                local many = {}
+                for i = 1, 1100000 do many[i] = i % 10 end
+                assert(#table.concat(many) == 1100000 and #table.concat(many, ',') == 2199999)
+                local function problem(...) return tostring(select(2, pcall(...))) end
+                assert(problem(table.insert, {1}, 5, 2):find('position out of bounds', 1, true))
+                assert(problem(table.insert, proxy {1}, 5, 2):find('position out of bounds', 1, true))
+                assert(problem(table.insert, nil, 5):find('table expected, got nil', 1, true))
+                local invalid = "invalid value (table) at index 2 in table for 'concat'"
+                assert(problem(table.concat, {1, {}}) == invalid)
+                assert(problem(table.concat, (proxy {1, {}})):find(invalid, 1, true))
+                assert(problem(table.unpack, proxy {}, 1, 1 << 40):find('too many results to unpack', 1, true))
+                assert(problem(table.move, proxy {}, -1, math.maxinteger, 2):find('too many elements', 1, true))
+                assert(problem(string.rep, 'x', 1 << 30):find('memory', 1, true))
+                assert(problem(string.rep, 'x', 1 << 62) == 'resulting string too large')
+                local mixed = numbers(30000)
+                mixed[29999] = 'x'
+                assert(problem(table.sort, mixed):find('^attempt to compare'), problem(table.sort, mixed))
+                local ok, e = pcall(function() table.insert(proxy {1}, 5, 2) end)
+                assert(e:find('^test.lua:%d+: bad argument'), e)
+                local parts = {'return ', 6, '*', '7'}
+                assert(load(function() return table.remove(parts, 1) end)() == 42)
+                assert(select(2, load(function() error('no text', 0) end)) == 'no text')
+                assert(select(2, load((' '):rep(2 << 20))):find('larger than 1 MiB'))
+                return true
+            end"#;
+        assert_eq!(value(&lua, text).await, true.into());
+    });
+}
+
+/// A slice ends inside of a long call, too, and a task may wait in what it calls.
+#[test]
+fn long_calls_of_the_library_are_preempted() {
+    for placement in BOTH {
+        real(|| async move {
+            let lua = interpreter(placement);
+            let text = "
+                function main()
+                    local turns, done = 0, false
+                    spawn(function() while not done do turns = turns + 1 yield() end end)
+                    local t = {}
+                    for i = 1, 500000 do t[i] = i end
+                    local before = turns
+                    table.sort(t, function(a, b) return a > b end)
+                    local sorting = turns - before
+                    table.sort({2, 1}, function(a, b) return a < b end)
+                    local slow = setmetatable({}, {__len = function() return 3 end, __index = function() sleep(0) return 'x' end})
+                    done = true
+                    return sorting > 0 and table.concat(slow) == 'xxx'
+                end";
+            assert_eq!(value(&lua, text).await, true.into());
+        });
+    }
+}
+
+/// A function of the host that does not return keeps its thread; the process is named, and the
+/// others go on.
+#[test]
+fn a_function_of_the_host_that_does_not_return_is_named() {
+    use std::sync::mpsc::channel;
+
+    for placement in BOTH {
+        real(|| async move {
+            let vm = Vm::builder()
+                .placement(placement)
+                .workers(2)
+                .patience(Duration::from_millis(20))
+                .build()
+                .expect("a VM");
+            let (release, released) = channel::<()>();
+            let released = std::sync::Arc::new(windlass_core::sync::Mutex::new(released));
+            let lua = Interpreter::builder(&vm)
+                .setup(move |lua| {
+                    let released = released.clone();
+                    let hang = lua.create_function(move |_, ()| {
+                        // Until the other end is dropped.
+                        let _ = released.lock().recv();
+                        Ok(())
+                    })?;
+                    lua.globals().set("hang", hang)
+                })
+                .build()
+                .expect("an interpreter");
+            let text = "function main() hang() return 'returned' end";
+            let stuck: Vec<_> = (0..2)
+                .map(|_| lua.spawn_text("hang.lua", text, []).expect("it starts"))
+                .collect();
+            for _ in 0..10 {
+                assert_eq!(value(&lua, "function main() return 1 end").await, 1.into());
+            }
+            let names = vm.snapshot().stuck;
+            assert!(!names.is_empty());
+            assert!(
+                names.iter().all(|name| name.starts_with("hang.lua {")),
+                "{names:?}"
+            );
+            drop(release);
+            for task in stuck {
+                assert_eq!(task.join().await.value, "returned".into());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_mailbox_is_full_by_bytes_too() {
+    real(|| async {
+        let lua = interpreter(Placement::Pool);
+        let text = "function main()
+            local s, sent = ('x'):rep(30000000), 0
+            while true do
+                local ok, why = send(process.self(), 'm', s)
+                if not ok then return sent .. ' ' .. why end
+                sent = sent + 1
+            end
+        end";
+        assert_eq!(value(&lua, text).await, "2 full".into());
+        let text =
+            "function main() return select(2, send(process.self(), 'm', ('x'):rep(70000000))) end";
+        assert_eq!(value(&lua, text).await, "too_large".into());
+    });
+}
+
+/// Counts the bytes that the allocator of each Lua state has given out, while all processes wait.
+#[test]
+fn a_process_that_only_waits_takes_little_memory() {
+    const PROCESSES: usize = 4;
+    for placement in BOTH {
+        real(|| async move {
+            let vm = Vm::builder().placement(placement).workers(2);
+            let vm = vm.build().expect("a VM");
+            let states = Arc::<Mutex<Vec<WeakLua>>>::default();
+            let seen = states.clone();
+            let lua = Interpreter::builder(&vm)
+                .setup(move |lua| {
+                    seen.lock().push(lua.weak());
+                    Ok(())
+                })
+                .build()
+                .expect("an interpreter");
+            let idle = Script::text("idle.lua", "function main() receive() end");
+            let tasks: Vec<_> = (0..PROCESSES)
+                .map(|_| lua.spawn(idle.clone(), []).expect("it starts"))
+                .collect();
+            while states.lock().len() < PROCESSES || vm.snapshot().ready_or_running > 0 {
+                yield_now().await;
+            }
+            for state in &*states.lock() {
+                let used = state.try_upgrade().expect("it waits").used_memory();
+                assert!(used < IDLE_BYTES, "{used} bytes");
+            }
+            for task in tasks {
+                task.kill();
+            }
+        });
+    }
+}
+
+/// The most that the Lua state of a process takes that waits and has done nothing else. It took
+/// 61,000 when the core of the prelude contained tasks, errors and printing.
+const IDLE_BYTES: usize = 42_000;
+
+#[test]
+fn channels_are_loaded_with_the_first() {
+    real(|| async {
+        let lua = interpreter(Placement::Pool);
+        let text = "function main()
+            collectgarbage()
+            local before = collectgarbage('count')
+            channel.new()
+            collectgarbage()
+            return collectgarbage('count') - before
+        end";
+        let more = value(&lua, text).await.as_float().unwrap_or_default();
+        assert!(more > 5.0, "{more} KiB");
+    });
+}
+
+#[test]
+fn libraries_are_all_there_when_they_are_looked_into() {
+    real(|| async {
+        let lua = interpreter(Placement::Pool);
+        let text = "function main()
+            fs.own = 1
+            local names = {}
+            for name in pairs(fs) do names[#names + 1] = name end
+            table.sort(names)
+            assert(table.concat(names, ' ') == 'append list mkdir own read remove stat write')
+            assert(getmetatable(fs) == nil and fs.nothing == nil and process.nothing == nil)
+            for _, library in ipairs {http, json, log, process, supervisor, timer} do
+                local count = 0
+                for _ in pairs(library) do count = count + 1 end
+                assert(count >= 3)
+            end
+            return process.script
+        end";
+        assert_eq!(value(&lua, text).await, "test.lua".into());
     });
 }

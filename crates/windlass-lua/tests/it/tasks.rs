@@ -1,7 +1,10 @@
 //! Tasks inside one Lua process.
 
+use std::time::Duration;
+
 use windlass_lua::Interpreter;
 use windlass_process::Payload;
+use windlass_runtime::time::timeout;
 use windlass_vm::Vm;
 
 use crate::support::{BOTH, everywhere, failure, interpreter, real, value};
@@ -274,5 +277,51 @@ fn a_long_queue_is_whole_though_slices_end_inside_of_it() {
             let lua = Interpreter::builder(&vm).build().expect("an interpreter");
             assert_eq!(value(&lua, text).await, 4300.into());
         });
+    }
+}
+
+/// Tasks that wait for each other, and a first task that waits for all of them.
+const WAITS_FOR_TASKS: &str = "
+function main(n)
+    local done = channel.new()
+    for i = 1, n do
+        spawn(function()
+            sleep(0.001 * (i % 5))
+            done:send(i)
+        end)
+    end
+    local sum = 0
+    for _ = 1, n do sum = sum + done:receive() end
+    if n % 7 == 0 then error('on purpose') end
+    return sum
+end";
+
+#[test]
+fn a_cancel_at_any_moment_ends_a_process_whose_tasks_wait() {
+    for placement in BOTH {
+        for seed in 0..200 {
+            let runtime = windlass_runtime::Runtime::simulated(seed);
+            runtime.block_on(async {
+                let lua = interpreter(placement);
+                let tasks: Vec<_> = (1..=4_i64)
+                    .map(|n| lua.spawn_text("waits", WAITS_FOR_TASKS, [(n + 3).into()]))
+                    .collect();
+                for (which, task) in tasks.into_iter().enumerate() {
+                    let task = task.expect("a script that is right");
+                    let delay = Duration::from_micros((seed * 37) % 5_000);
+                    windlass_runtime::time::sleep(delay).await;
+                    task.cancel("enough");
+                    let ended = timeout(Duration::from_secs(60), task.join()).await;
+                    if ended.is_err() {
+                        let mut dump = Vec::new();
+                        let _ = windlass_runtime::Handle::current().debug_dump(&mut dump);
+                        panic!(
+                            "seed {seed}, {placement:?}: number {which} does not end:\n{}",
+                            String::from_utf8_lossy(&dump)
+                        );
+                    }
+                }
+            });
+        }
     }
 }

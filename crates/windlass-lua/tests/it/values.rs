@@ -30,6 +30,49 @@ everywhere! {
         assert_eq!(value(&lua, text).await, "bytes".into());
     }
 
+    async fn a_table_that_is_reached_in_several_ways_is_sent_once(lua: Interpreter) {
+        let text = r#"
+            function main()
+                local w = {'leaf'}
+                for i = 1, 60 do w = {w, w, name = w} end
+                send(process.self(), 'x', w)
+                local got = receive('x').payload
+                assert(got[1] == got[2] and got[2] == got.name and got[1][1] == got.name.name)
+                for i = 1, 60 do got = got[1] end
+                assert(got[1] == 'leaf')
+                -- As a key, too, and as an error that nobody catches.
+                send(process.self(), 'x', {[w] = 1, [true] = 2})
+                receive('x')
+                spawn(function() error(w) end)
+                sleep(0)
+                local list = {}
+                for i = 1, 60 do list = {list, list} end
+                local ok, e = pcall(json.encode, list)
+                assert(not ok and e.kind == 'json', e)
+                assert(tostring(e):find('takes more than %d+ bytes'), e)
+                assert(tostring(e):find('raise that'), e)
+                return json.encode({w[1] == w[2]})
+            end"#;
+        assert_eq!(value(&lua, text).await, "[true]".into());
+    }
+
+    async fn a_message_has_to_fit_into_the_memory_of_its_sender(lua: Interpreter) {
+        let text = r#"
+            function main()
+                local s = ('x'):rep(6000000)
+                local ok, e = pcall(send, process.self(), 'x', {s, s})
+                assert(not ok and e.kind == 'argument', e)
+                assert(tostring(e):find('takes more than %d+ bytes cannot be sent'), e)
+                assert(send(process.self(), 'x', s))
+                return #receive('x').payload
+            end"#;
+        let limits = windlass_vm::Limits::NONE.memory(16 << 20);
+        let options = windlass_vm::SpawnOptions::new().limits(limits);
+        let script = windlass_lua::Script::text("small.lua", text);
+        let exit = lua.spawn_with(script, [], options).expect("it starts").join().await;
+        assert_eq!(exit.value, 6_000_000.into(), "{}", exit.reason);
+    }
+
     async fn json_there_and_back(lua: Interpreter) {
         let text = r#"
             function main()

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use windlass_core::queue::Inbox;
 use windlass_core::sync::atomic::{Ordering, fence};
@@ -37,11 +38,19 @@ pub(super) struct Control {
     slots: Vec<Arc<Slot>>,
     /// Which guest each slot has.
     used: Vec<Option<Arc<Seat>>>,
+    /// Slots whose guest did not come back: another has taken the place of each, for good.
+    lost: Vec<bool>,
     /// What guests go on with that were not stepped after all.
     unused: HashMap<u64, Resume>,
     /// Nothing is to run, as a recording says.
     paused: bool,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Fires when the first of the guests that run may have to be asked or given up, or earlier. It
+    /// is left alone when that guest comes back: guests that begin later are due later, and a timer
+    /// for each step would cost more than one that fires for nothing.
+    stuck_timer: Option<Pin<Box<Sleep>>>,
+    /// That timer has fired.
+    looks_for_stuck: bool,
     stopping: bool,
     replay: Replay,
 }
@@ -89,9 +98,12 @@ impl Control {
             last: 0,
             slots: (0..workers).map(|_| Arc::default()).collect(),
             used: vec![None; workers],
+            lost: vec![false; workers],
             unused: HashMap::new(),
             paused: false,
             timer: None,
+            stuck_timer: None,
+            looks_for_stuck: false,
             stopping: false,
             replay: Replay::default(),
         }
@@ -138,8 +150,9 @@ impl Control {
         while let Some(outside) = self.news.outside.pop_front() {
             self.take_in(outside);
         }
-        // 7. Those whose slice is over, if somebody waits for their slot.
+        // 7. Those whose slice is over, if another waits for their slot or they may be stuck.
         self.preempt();
+        self.give_up_stuck();
         // 8. Who runs next.
         self.dispatch();
         self.reactor().log.turn();
@@ -361,7 +374,11 @@ impl Control {
     /// Whether more guests are ready than there are slots for.
     fn is_crowded(&self) -> bool {
         let waiting = self.reactor().ready.lock().len();
-        waiting > self.used.iter().filter(|used| used.is_none()).count()
+        let slots = self.used.iter().zip(&self.lost);
+        waiting
+            > slots
+                .filter(|(used, lost)| used.is_none() && !**lost)
+                .count()
     }
 
     /// Asks guests to make room.
@@ -372,7 +389,9 @@ impl Control {
         let crowded = self.is_crowded() || self.paused;
         let now = clock::now();
         for (slot, seat) in self.running() {
-            let wanted = crowded || self.is_bounded(slot, seat);
+            let since = slot.since();
+            let late = since != 0 && now >= self.vm.stuck.ask_at(since, self.slice());
+            let wanted = crowded || late || self.is_bounded(slot, seat);
             if !wanted || (!self.paused && !self.is_over(slot, now)) {
                 continue;
             }
@@ -382,6 +401,42 @@ impl Control {
                 false => slot.ring(),
             }
         }
+    }
+
+    /// Gives up the slots of guests that do not come back, and has another slot and worker for
+    /// each.
+    fn give_up_stuck(&mut self) {
+        if self.vm.counting {
+            return;
+        }
+        let (now, slice) = (clock::now(), self.slice());
+        self.vm.stuck.forget_returned();
+        for place in 0..self.slots.len() {
+            let (slot, since) = (&self.slots[place], self.slots[place].since());
+            let Some(seat) = &self.used[place] else {
+                continue;
+            };
+            if self.vm.stuck.is_due(since, slice, now)
+                && slot.is_asked()
+                && self.vm.stuck.give_up(slot, since, seat)
+            {
+                self.lost[place] = true;
+                self.slots.push(Arc::default());
+                self.used.push(None);
+                self.lost.push(false);
+            }
+        }
+    }
+
+    /// Of each slot that has a guest: whether it was not given up.
+    fn kept(&self) -> impl Iterator<Item = bool> {
+        let slots = self.used.iter().zip(&self.lost);
+        slots.filter_map(|(used, lost)| used.as_ref().map(|_| !lost))
+    }
+
+    fn free_slot(&self) -> Option<usize> {
+        let mut slots = self.used.iter().zip(&self.lost);
+        slots.position(|(used, lost)| used.is_none() && !lost)
     }
 
     fn is_over(&self, slot: &Slot, now: u64) -> bool {
@@ -400,9 +455,11 @@ impl Control {
         }
         let now = clock::now();
         let crowded = self.is_crowded();
-        let watched = self.running();
-        let watched = watched.filter(|(slot, seat)| crowded || self.is_bounded(slot, seat));
-        let over = watched.map(|(slot, _)| match slot.since() {
+        let watched = self.running().zip(self.kept());
+        // A guest that was given up is not asked again: its result says when it has come back.
+        let watched = watched
+            .filter(|((slot, seat), kept)| *kept && (crowded || self.is_bounded(slot, seat)));
+        let over = watched.map(|((slot, _), _)| match slot.since() {
             // On its way to a worker, or back.
             0 => now + self.slice(),
             // It has been asked.
@@ -412,11 +469,46 @@ impl Control {
         over.min()
     }
 
+    /// When the first of the guests that run has to be asked to make room, or is stuck, though no
+    /// other waits for its slot.
+    fn next_stuck(&self) -> Option<u64> {
+        if self.vm.counting {
+            return None;
+        }
+        let (stuck, slice) = (&self.vm.stuck, self.slice());
+        let watched = self.running().zip(self.kept()).filter(|(_, kept)| *kept);
+        let due = watched.filter_map(|((slot, _), _)| match slot.since() {
+            // On its way to a worker, or back.
+            0 => Some(stuck.ask_at(clock::now(), slice)),
+            // It is named, and there is no worker left for its place.
+            since if stuck.is_given_up(slot, since) => None,
+            since if slot.is_asked() => Some(stuck.due_at(since, slice)),
+            since => Some(stuck.ask_at(since, slice)),
+        });
+        due.min()
+    }
+
+    /// Sets the timer for guests that may be stuck, if there is none. True: it has fired.
+    fn poll_stuck_timer(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.stuck_timer.is_none() {
+            let next = self.next_stuck();
+            self.stuck_timer = next.map(|next| Box::pin(sleep_until(instant_of(next))));
+        }
+        let Some(timer) = &mut self.stuck_timer else {
+            return false;
+        };
+        let fired = timer.as_mut().poll(cx).is_ready();
+        if fired {
+            self.stuck_timer = None;
+        }
+        fired
+    }
+
     fn dispatch(&mut self) {
         if self.paused {
             return;
         }
-        while let Some(place) = self.used.iter().position(Option::is_none) {
+        while let Some(place) = self.free_slot() {
             let next = self.reactor().ready.lock().pop_front();
             let Some(seat) = next else {
                 return;
@@ -645,7 +737,9 @@ impl Control {
             let any = self.fetch();
             let now = clock::now();
             let due = self.reactor().deadlines.lock().first();
-            let looks = next.is_some_and(|next| next <= now) || self.timer.is_some();
+            let looks = next.is_some_and(|next| next <= now)
+                || self.timer.is_some()
+                || std::mem::take(&mut self.looks_for_stuck);
             if !any && !looks && due.is_none_or(|due| due > now) {
                 break;
             }
@@ -658,6 +752,11 @@ impl Control {
             (a, b) => a.or(b),
         }
     }
+}
+
+/// When the clock of the core says `at`.
+fn instant_of(at: u64) -> Instant {
+    Instant::now() + Duration::from_nanos(at.saturating_sub(clock::now()))
 }
 
 /// The number of a guest in a recording.
@@ -681,13 +780,15 @@ impl Future for Control {
                 return Poll::Ready(());
             }
             // 9. Sleeps until something is posted, or due.
+            if this.poll_stuck_timer(cx) {
+                this.looks_for_stuck = true;
+                continue;
+            }
             let Some(next) = next else {
                 this.timer = None;
                 return Poll::Pending;
             };
-            let left = next.saturating_sub(clock::now());
-            let at = Instant::now() + std::time::Duration::from_nanos(left);
-            let timer = this.timer.insert(Box::pin(sleep_until(at)));
+            let timer = this.timer.insert(Box::pin(sleep_until(instant_of(next))));
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }

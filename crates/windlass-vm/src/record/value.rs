@@ -15,7 +15,16 @@ pub(super) struct Opaque;
 /// Something in a line that is not what was written.
 pub(super) type Bad = String;
 
+/// How many values one payload is written down with: parts that are in several places are written
+/// in each of them.
+const MOST_VALUES: usize = 1_000_000;
+
 pub(super) fn of_payload(payload: &Payload) -> Result<Value, Opaque> {
+    of_part(payload, &mut { MOST_VALUES })
+}
+
+fn of_part(payload: &Payload, left: &mut usize) -> Result<Value, Opaque> {
+    *left = left.checked_sub(1).ok_or(Opaque)?;
     Ok(match payload {
         Payload::Nil => Value::Null,
         Payload::Bool(value) => json!(value),
@@ -25,13 +34,14 @@ pub(super) fn of_payload(payload: &Payload) -> Result<Value, Opaque> {
         Payload::Text(text) => json!(&**text),
         Payload::Bytes(bytes) => json!({"b": hex(bytes)}),
         Payload::List(values) => {
-            let values: Result<Vec<_>, _> = values.iter().map(of_payload).collect();
+            let values: Result<Vec<_>, _> =
+                values.iter().map(|value| of_part(value, left)).collect();
             Value::Array(values?)
         }
         Payload::Map(entries) => {
             let mut map = Map::new();
             for (key, value) in entries.iter() {
-                map.insert((**key).to_owned(), of_payload(value)?);
+                map.insert((**key).to_owned(), of_part(value, left)?);
             }
             json!({"m": map})
         }

@@ -9,5 +9,6 @@
 mod life;
 mod promises;
 mod replay;
+mod stuck;
 mod support;
 mod tiny;

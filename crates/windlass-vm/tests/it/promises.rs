@@ -480,11 +480,23 @@ fn blocking_calls_delay_nobody(placement: Placement) {
         let naps = program([Code::Sleep(MS)]);
         let mut worst = Duration::ZERO;
         let began = Instant::now();
+        // What the machine itself takes to wake a thread at that time, whoever else uses it.
+        let machine = std::thread::spawn(move || {
+            let mut worst = Duration::ZERO;
+            while began.elapsed() < 150 * MS {
+                let asleep = Instant::now();
+                std::thread::sleep(MS);
+                worst = worst.max(asleep.elapsed());
+            }
+            worst
+        });
         while began.elapsed() < 150 * MS {
             worst = worst.max(time_of(&vm, &naps).await);
         }
-        // Ten times 5 ms.
-        assert!(worst < 50 * MS, "{worst:?}");
+        let machine = machine.join().expect("no panic");
+        // Ten times 5 ms; a nap takes several wake-ups, one after the other.
+        let bound = 50 * MS + 4 * machine;
+        assert!(worst < bound, "{worst:?}, the machine {machine:?}");
         for task in &blocked {
             assert!(task.join().await.reason.is_normal());
         }
