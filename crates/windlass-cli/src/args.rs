@@ -10,9 +10,11 @@ use windlass::graph::observe::Level;
 use windlass::graph::run::Record;
 use windlass::graph::{Limits, RunOptions};
 
+use crate::outcome::EXIT_CODES;
+
 /// Lua scripts and graphs on the Windlass runtime: run, recorded and replayed; graphs also checked, planned and drawn
 #[derive(Debug, Parser)]
-#[command(name = "windlass", version)]
+#[command(name = "windlass", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// When to use colour; `auto` means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
@@ -93,6 +95,7 @@ pub(crate) enum NewCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct RunFile {
     /// The script, or the graph file
     #[arg(value_name = "FILE")]
@@ -128,13 +131,13 @@ pub(crate) struct RunFile {
     /// Let scripts read the environment
     #[arg(long)]
     pub(crate) allow_env: bool,
-    /// The memory that each process may have, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 256)]
-    pub(crate) memory: usize,
-    /// How long a task may run while others are ready, in ms
-    #[arg(long, value_name = "MS", default_value_t = 10)]
-    pub(crate) slice_ms: u64,
-    /// How long everything has to stop after Ctrl-C, in ms
+    /// The memory that each process may have, in MiB [default: 256]
+    #[arg(long, value_name = "MIB")]
+    pub(crate) memory: Option<usize>,
+    /// How long a task may run while others are ready, in ms [default: 10]
+    #[arg(long, value_name = "MS")]
+    pub(crate) slice_ms: Option<u64>,
+    /// How long everything has to stop after Ctrl-C, SIGTERM or --duration-ms, in ms
     #[arg(long, value_name = "MS", default_value_t = 10_000)]
     pub(crate) stop_ms: u64,
     /// For graphs: how many epochs
@@ -205,6 +208,7 @@ pub(crate) struct Render {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) source: Source,
@@ -217,6 +221,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Metrics {
     #[command(flatten)]
     pub(crate) source: Source,
@@ -232,6 +237,7 @@ pub(crate) struct Metrics {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Trace {
     #[command(flatten)]
     pub(crate) source: Source,
@@ -294,6 +300,7 @@ pub(crate) struct Bench {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Observe {
     #[command(flatten)]
     pub(crate) source: Source,
@@ -424,6 +431,9 @@ pub(crate) struct RunBounds {
     /// End after the first epoch in which nothing ran
     #[arg(long)]
     pub(crate) until_idle: bool,
+    /// How long the run has to stop after Ctrl-C, SIGTERM or --duration-ms, in ms
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    pub(crate) stop_ms: u64,
     /// Step this lane of type manual_step in every epoch; may be given several times
     #[arg(long, value_name = "LANE")]
     pub(crate) step_lane: Vec<String>,
@@ -564,6 +574,7 @@ impl Run {
                 steps: args.steps,
                 duration_ms: args.duration_ms,
                 until_idle: args.until_idle,
+                stop_ms: args.stop_ms,
                 step_lane: Vec::new(),
                 no_overlap: false,
                 record: args.record.clone(),
@@ -603,6 +614,7 @@ impl RunBounds {
             steps: (self.steps > 0).then_some(self.steps),
             duration: (self.duration_ms > 0).then(|| Duration::from_millis(self.duration_ms)),
             until_idle: self.until_idle,
+            stop_within: Duration::from_millis(self.stop_ms),
             step_lanes: self.step_lane.clone(),
             overlap: !self.no_overlap,
             record: self.record.clone().map(Record::to),

@@ -9,6 +9,7 @@ mod new;
 mod outcome;
 mod run;
 mod schema;
+mod stopping;
 mod terminal;
 
 use std::process::ExitCode;
@@ -23,7 +24,10 @@ fn main() -> ExitCode {
         Err(error) => return outcome::usage(&error),
     };
     let terminal = Terminal::new(cli.color);
-    outcome::exit_code(run(&cli, &terminal), &terminal)
+    let code = outcome::exit_code(run(&cli, &terminal), &terminal);
+    // Of a command that could not be stopped nothing stays behind.
+    windlass::command::kill_bound();
+    code
 }
 
 fn run(cli: &Cli, terminal: &Terminal) -> Outcome {

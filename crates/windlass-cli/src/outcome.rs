@@ -1,15 +1,37 @@
-//! How a command ends: what it says to whoever called it.
+//! How a command ends: what it says to whoever called it. The codes are in `EXIT_CODES`, for
+//! `--help`.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use windlass::graph::RunResult;
 use windlass::graph::compile::CompileError;
 use windlass::graph::record::RecordingError;
 use windlass::{BuildError, JoinError};
 
 use crate::new::NewError;
 use crate::terminal::Terminal;
+
+/// What the process ends with after a second Ctrl-C, or if a script was told to stop and did not
+/// catch it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What the process ends with if something did not stop in time. `timeout(1)` ends with the same.
+pub(crate) const NOT_STOPPED: u8 = 124;
+
+/// The exit codes, the same for scripts and graphs.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0    In order; also: it was told to stop, and ended well
+  1    It failed, a file is refused, or the command line makes no sense
+  2    graph observe: a file makes no sense
+  3    graph observe: an assertion does not hold
+  4    graph observe: events could not be collected
+  124  Something did not stop in time after Ctrl-C, SIGTERM or --duration-ms, and was
+       ended by force or given up; it is named
+  130  A second Ctrl-C or SIGTERM; or a script was told to stop, and did not catch it
+  n    A script whose main returns the whole number n ends with n modulo 256";
 
 /// How a command ends.
 pub(crate) type Outcome = Result<Verdict, Error>;
@@ -27,6 +49,8 @@ pub(crate) enum Verdict {
     AssertionFailed,
     /// `graph observe`: events could not be collected.
     CollectorFailed,
+    /// Something did not stop in time, and that has been printed.
+    NotStopped,
     /// `run`: what the script said.
     Code(u8),
 }
@@ -90,6 +114,14 @@ pub(crate) enum Error {
 }
 
 impl Verdict {
+    /// That of a run.
+    pub(crate) fn of_run(result: &RunResult) -> Verdict {
+        match result.forced.is_empty() {
+            true => Verdict::fine_if(result.is_ok()),
+            false => Verdict::NotStopped,
+        }
+    }
+
     pub(crate) fn fine_if(fine: bool) -> Verdict {
         match fine {
             true => Verdict::Fine,
@@ -106,9 +138,8 @@ pub(crate) fn exit_code(outcome: Outcome, terminal: &Terminal) -> ExitCode {
         Ok(Verdict::Invalid) => ExitCode::from(2),
         Ok(Verdict::AssertionFailed) => ExitCode::from(3),
         Ok(Verdict::CollectorFailed) => ExitCode::from(4),
+        Ok(Verdict::NotStopped) => ExitCode::from(NOT_STOPPED),
         Ok(Verdict::Code(code)) => ExitCode::from(code),
-        // Whoever read our output has enough of it.
-        Err(Error::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             terminal.note(&format!("error: {error}"));
             ExitCode::FAILURE

@@ -30,12 +30,11 @@ impl Terminal {
         Terminal { colored, watched }
     }
 
-    /// Prints a result.
+    /// Prints a result. A reader that has closed the pipe has read enough: that is no error, and
+    /// what the command found decides its exit code, whenever the reader left.
     pub(crate) fn print(&self, text: &str) -> Result<(), Error> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(Error::Print)
+        printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
     /// Prints a result, or writes it to a file.
@@ -57,9 +56,7 @@ impl Terminal {
     ) -> Result<(), Error> {
         let Some(file) = file else {
             let mut out = BufWriter::new(io::stdout().lock());
-            return write(&mut out)
-                .and_then(|()| out.flush())
-                .map_err(Error::Print);
+            return printed(write(&mut out).and_then(|()| out.flush()));
         };
         let written = fs::File::create(file).and_then(|created| {
             let mut out = BufWriter::new(created);
@@ -81,4 +78,12 @@ impl Terminal {
 /// A value as it is printed: with sorted keys, and a line for each.
 pub(crate) fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
+}
+
+/// What became of writing to standard output; see [`Terminal::print`].
+fn printed(written: io::Result<()>) -> Result<(), Error> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(Error::Print),
+    }
 }

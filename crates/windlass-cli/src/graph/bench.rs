@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Bench, terminal: &Terminal) -> Outcome {
         let took = began.elapsed();
         if !result.is_ok() {
             tell_errors(&result, terminal);
-            return Ok(Verdict::Bad);
+            return Ok(Verdict::of_run(&result));
         }
         // The first run warms up.
         if nth > 0 {

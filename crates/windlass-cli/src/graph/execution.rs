@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::pin::pin;
 
 use serde_json::{Value, json};
+use windlass::Runtime;
 use windlass::graph::check::Level;
 use windlass::graph::component::Registry;
 use windlass::graph::model::Graph;
 use windlass::graph::observe::Events;
 use windlass::graph::record::{Recording, Replayed};
-use windlass::graph::run::{HealthEvent, RuntimeError};
+use windlass::graph::run::{Control, HealthEvent, RuntimeError};
 use windlass::graph::{Prepared, RunOptions, RunResult};
-use windlass::signal::{SignalKind, Signals, listen};
-use windlass::{CancellationToken, Runtime};
+use windlass::time::sleep;
 
 use super::observe::Collector;
 use super::progress;
@@ -20,6 +21,7 @@ use super::registry::registry;
 use super::source::{self, Opened};
 use crate::args::{Format, Source, Types};
 use crate::outcome::Error;
+use crate::stopping::{StopSignals, leave_interrupted, leave_not_stopped, listed, tell_stopping};
 use crate::terminal::Terminal;
 
 /// A graph that can be run, and what runs it.
@@ -117,23 +119,62 @@ impl Execution {
         terminal: &Terminal,
     ) -> Result<RunResult, Error> {
         options.record = options.record.map(|to| to.graph_text(&*self.text));
-        let interrupts = listen(SignalKind::interrupt()).map_err(Error::Signals)?;
-        let requests = listen(SignalKind::terminate()).map_err(Error::Signals)?;
-        let steps = options.steps;
-        let stop = options.stop.clone();
+        let mut signals = StopSignals::listen()?;
+        let (steps, within) = (options.steps, options.stop_within);
+        let (stop, duration) = (options.stop.clone(), options.duration);
         let run = self.prepared.begin(options);
         let control = run.control().clone();
+        let who = format!("graph {}", self.name());
         self.runtime.block_on(async {
-            let signals = windlass::spawn(stop_on_signal(interrupts, requests, stop));
-            // In a task of its own, so that progress is shown whatever the components do.
+            // In a task of its own, so that signals are heard whatever the components do.
             let running = run.start();
-            let result = match terminal.watched {
-                true => progress::show_until(running, &control, steps).await,
-                false => running.await,
+            let mut ended = pin!(async {
+                match terminal.watched {
+                    true => progress::show_until(running, &control, steps).await,
+                    false => running.await,
+                }
+            });
+            let over = async {
+                match duration {
+                    Some(duration) => sleep(duration.saturating_add(within)).await,
+                    None => std::future::pending().await,
+                }
             };
-            signals.abort();
-            result.map_err(Error::Run)
+            windlass::select! {
+                result = ended.as_mut() => return result.map_err(Error::Run),
+                () = over => leave_not_stopped(terminal, &who, &still_waits(&control), within),
+                () = signals.next() => {}
+            }
+            stop.cancel();
+            tell_stopping(terminal, &who, &waits_for(&control), within);
+            windlass::select! {
+                result = ended.as_mut() => result.map_err(Error::Run),
+                () = signals.next() => leave_interrupted(terminal, &who),
+                () = sleep(within) => {
+                    leave_not_stopped(terminal, &who, &still_waits(&control), within)
+                }
+            }
         })
+    }
+}
+
+/// What a run that was told to stop waits for.
+fn waits_for(control: &Control) -> String {
+    match &control.under_way()[..] {
+        [] => "the end of its epoch".to_owned(),
+        inside => format!("{} to return", listed("component", inside)),
+    }
+}
+
+/// Why a run has not stopped.
+fn still_waits(control: &Control) -> String {
+    match &control.under_way()[..] {
+        [] => "it did not come to the end of its epoch".to_owned(),
+        [one] => format!("component {one} has not returned, and is given up"),
+        inside => {
+            let components = listed("component", inside);
+            format!("{components} have not returned, and are given up")
+        }
     }
 }
 
@@ -143,21 +184,6 @@ fn unknown_types(graph: Option<&Graph>, registry: &Registry) -> Vec<String> {
     let names = components.iter().map(|component| &component.type_name);
     let unknown: BTreeSet<&String> = names.filter(|name| !registry.contains(name)).collect();
     unknown.into_iter().cloned().collect()
-}
-
-/// The first signal stops the run at the end of its epoch; the second does not wait for that.
-async fn stop_on_signal(mut interrupts: Signals, mut requests: Signals, stop: CancellationToken) {
-    either(&mut interrupts, &mut requests).await;
-    stop.cancel();
-    either(&mut interrupts, &mut requests).await;
-    std::process::exit(1);
-}
-
-async fn either(interrupts: &mut Signals, requests: &mut Signals) {
-    windlass::select! {
-        () = interrupts.recv() => {}
-        () = requests.recv() => {}
-    }
 }
 
 /// Tells people what went wrong in a run whose result has no place for it.

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Metrics, terminal: &Terminal) -> Outcome {
             pretty(&document)
         }
     })?;
-    Ok(Verdict::fine_if(result.is_ok()))
+    Ok(Verdict::of_run(&result))
 }
 
 /// Name, value and subject in columns.

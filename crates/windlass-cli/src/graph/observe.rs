@@ -104,7 +104,20 @@ impl Collector {
 
     /// Collects until the run is over. Blocks.
     pub(crate) fn collect(mut self, events: &Events) -> io::Result<()> {
-        while let Some(event) = windlass::block_on(events.next()) {
+        loop {
+            let event = match events.try_next() {
+                Some(event) => event,
+                None => {
+                    // What has come is in the file, however the program ends.
+                    if let Some(file) = &mut self.file {
+                        file.flush()?;
+                    }
+                    match windlass::block_on(events.next()) {
+                        Some(event) => event,
+                        None => break,
+                    }
+                }
+            };
             let line = format!("{}\n", event.to_json());
             if self.prints {
                 // Each line at once: somebody watches.
@@ -140,8 +153,8 @@ impl Seen<'_> {
         let dropped = self.observer.counts().dropped > 0 && args.fail_on_observer_drop;
         if !self.observer.failures().is_empty() {
             Verdict::AssertionFailed
-        } else if !self.result.is_ok() {
-            Verdict::Bad
+        } else if !self.result.is_ok() || !self.result.forced.is_empty() {
+            Verdict::of_run(self.result)
         } else if self.collected.is_some() || dropped {
             Verdict::CollectorFailed
         } else {

@@ -29,6 +29,10 @@ const COUNTS: &[(&str, &str)] = &[
         "runtime_publication_committed",
         "runtime.publication.committed",
     ),
+    (
+        "unconnected_publish_count",
+        "runtime.component.unconnected_publish_count",
+    ),
     ("trace_event_count", "runtime.trace.event_count"),
 ];
 
@@ -48,7 +52,7 @@ pub(crate) fn run(args: &Run, terminal: &Terminal) -> Outcome {
         Format::Text => to_text(&execution, &result),
         Format::Json => pretty(&to_json(&execution, &result)),
     })?;
-    Ok(Verdict::fine_if(result.is_ok()))
+    Ok(Verdict::of_run(&result))
 }
 
 fn to_text(execution: &Execution, result: &RunResult) -> String {

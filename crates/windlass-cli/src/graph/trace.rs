@@ -30,7 +30,7 @@ pub(crate) fn run(args: &args::Trace, terminal: &Terminal) -> Outcome {
         TraceFormat::Json => trace.write_json(out),
         TraceFormat::Chrome => trace.write_chrome(out),
     })?;
-    Ok(Verdict::fine_if(result.is_ok()))
+    Ok(Verdict::of_run(&result))
 }
 
 fn write_text(trace: &Trace, out: &mut dyn io::Write) -> io::Result<()> {

@@ -12,6 +12,8 @@ pub(super) fn run(args: &RunFile, terminal: &Terminal) -> Outcome {
     refuse(!args.args.is_empty(), "an argument", SCRIPTS)?;
     refuse(args.workers.is_some(), "--workers", SCRIPTS)?;
     refuse(args.placement.is_some(), "--placement", SCRIPTS)?;
+    refuse(args.memory.is_some(), "--memory", SCRIPTS)?;
+    refuse(args.slice_ms.is_some(), "--slice-ms", SCRIPTS)?;
     refuse(args.watch, "--watch", SCRIPTS)?;
     refuse(!args.allow_fs.is_empty(), "--allow-fs", SCRIPTS)?;
     refuse(!args.allow_net.is_empty(), "--allow-net", SCRIPTS)?;

@@ -1,22 +1,27 @@
 //! A script: runs `main`, prints what it logs, and ends with what it says.
 
 use std::io::Write as _;
+use std::pin::pin;
 use std::time::Duration;
 
+use windlass::Runtime;
 use windlass::lua::{Interpreter, Level, Printed, Sandbox};
 use windlass::process::{Exit, ExitReason, Payload};
-use windlass::signal::{SignalKind, Signals, listen};
+use windlass::time::{Instant, sleep};
 use windlass::vm::{Placement, Task, Vm};
-use windlass::{Runtime, spawn};
 
 use super::refuse;
 use super::watch::Watch;
 use crate::args::{Place, RunFile};
-use crate::outcome::{Error, Outcome, Verdict};
+use crate::outcome::{Error, INTERRUPTED, Outcome, Verdict};
+use crate::stopping::{StopSignals, leave_interrupted, leave_not_stopped, listed, tell_stopping};
 use crate::terminal::Terminal;
 
-/// What a process ends with that Ctrl-C has ended.
-const INTERRUPTED: u8 = 130;
+/// The memory of each process, in MiB, unless one says otherwise.
+const MEMORY: usize = 256;
+
+/// How long a task may run while others are ready, in ms, unless one says otherwise.
+const SLICE_MS: u64 = 10;
 
 pub(super) fn run(args: &RunFile, terminal: &Terminal) -> Outcome {
     let graphs = "graphs";
@@ -28,19 +33,42 @@ pub(super) fn run(args: &RunFile, terminal: &Terminal) -> Outcome {
         builder = builder.workers(workers);
     }
     let runtime = builder.build().map_err(Error::Runtime)?;
-    let outcome = runtime.block_on(run_in(args, terminal));
-    let report = runtime.shutdown(Duration::from_millis(args.stop_ms));
-    if !report.is_clean() {
-        terminal.note(&format!(
-            "warning: not everything stopped in time: {report:?}"
-        ));
+    let mut stopping = Stopping::new(args);
+    let outcome = runtime.block_on(run_in(args, terminal, &mut stopping));
+    let report = runtime.shutdown(stopping.left());
+    if report.is_clean() {
+        return outcome;
     }
-    outcome
+    terminal.note(&format!("error: {report}"));
+    outcome.map(|_| Verdict::NotStopped)
 }
 
-async fn run_in(args: &RunFile, terminal: &Terminal) -> Outcome {
-    let interrupts = listen(SignalKind::interrupt()).map_err(Error::Signals)?;
-    let requests = listen(SignalKind::terminate()).map_err(Error::Signals)?;
+/// How long a script has to stop.
+struct Stopping {
+    who: String,
+    within: Duration,
+    /// When it was told to.
+    since: Option<Instant>,
+}
+
+impl Stopping {
+    fn new(args: &RunFile) -> Stopping {
+        Stopping {
+            who: args.file.display().to_string(),
+            within: Duration::from_millis(args.stop_ms),
+            since: None,
+        }
+    }
+
+    /// What is left for the other processes: a tenth of the time in any case.
+    fn left(&self) -> Duration {
+        let took = self.since.map_or(Duration::ZERO, |since| since.elapsed());
+        self.within.saturating_sub(took).max(self.within / 10)
+    }
+}
+
+async fn run_in(args: &RunFile, terminal: &Terminal, stopping: &mut Stopping) -> Outcome {
+    let signals = StopSignals::listen()?;
     let vm = vm(args)?;
     let lua = interpreter(args, terminal, &vm)?;
     let given: Vec<Payload> = args.args.iter().map(|arg| arg.as_str().into()).collect();
@@ -50,14 +78,7 @@ async fn run_in(args: &RunFile, terminal: &Terminal) -> Outcome {
         false => None,
     };
     let main = lua.spawn_file(&args.file, given).map_err(Error::Script)?;
-    let stop = spawn(stop_on_signal(
-        interrupts,
-        requests,
-        main.clone(),
-        args.stop_ms,
-    ));
-    let exit = main.join().await;
-    stop.abort();
+    let exit = end_of(&main, &vm, signals, terminal, stopping).await;
     if args.replay.is_some() {
         vm.replayed().await.map_err(Error::Guests)?;
         terminal.note("replayed: everything happened as it was recorded");
@@ -65,7 +86,50 @@ async fn run_in(args: &RunFile, terminal: &Terminal) -> Outcome {
     if args.record.is_some() {
         vm.end_recording().await.map_err(Error::Guests)?;
     }
-    Ok(verdict(&exit, terminal))
+    Ok(verdict(&exit, terminal, stopping))
+}
+
+/// Waits for the end of the script. The first signal tells it to stop. After nine tenths of the
+/// time it is killed, and after all of it given up.
+async fn end_of(
+    main: &Task,
+    vm: &Vm,
+    mut signals: StopSignals,
+    terminal: &Terminal,
+    stopping: &mut Stopping,
+) -> Exit {
+    let mut ended = pin!(main.join());
+    windlass::select! {
+        exit = ended.as_mut() => return exit,
+        () = signals.next() => {}
+    }
+    stopping.since = Some(Instant::now());
+    let (who, within) = (&stopping.who, stopping.within);
+    main.cancel("interrupted");
+    tell_stopping(terminal, who, "its processes to end", within);
+    windlass::select! {
+        exit = ended.as_mut() => return exit,
+        () = signals.next() => leave_interrupted(terminal, who),
+        () = sleep(within * 9 / 10) => main.kill(),
+    }
+    windlass::select! {
+        exit = ended.as_mut() => exit,
+        () = signals.next() => leave_interrupted(terminal, who),
+        () = sleep(within / 10) => {
+            let why = match &vm.snapshot().stuck[..] {
+                [] => "its first process does not come to the end of its step, and is given up".to_owned(),
+                [_, _, ..] => {
+                    let stuck = listed("process", &vm.snapshot().stuck);
+                    format!("{stuck} do not come back from functions of the host, and are given up")
+                }
+                stuck => {
+                    let stuck = listed("process", stuck);
+                    format!("{stuck} does not come back from a function of the host, and is given up")
+                }
+            };
+            leave_not_stopped(terminal, who, &why, within)
+        }
+    }
 }
 
 fn vm(args: &RunFile) -> Result<Vm, Error> {
@@ -78,7 +142,7 @@ fn vm(args: &RunFile) -> Result<Vm, Error> {
     };
     let mut builder = Vm::builder()
         .placement(placement)
-        .slice(Duration::from_millis(args.slice_ms))
+        .slice(Duration::from_millis(args.slice_ms.unwrap_or(SLICE_MS)))
         .on_uncaught(|uncaught| eprintln!("error: {uncaught}"));
     if let Some(workers) = args.workers {
         builder = builder.workers(workers);
@@ -106,7 +170,7 @@ fn interpreter(args: &RunFile, terminal: &Terminal, vm: &Vm) -> Result<Interpret
     let colored = terminal.colored;
     let mut builder = Interpreter::builder(vm)
         .sandbox(sandbox)
-        .memory(args.memory.saturating_mul(1 << 20))
+        .memory(args.memory.unwrap_or(MEMORY).saturating_mul(1 << 20))
         .output(move |printed| print(printed, colored));
     if args.watch {
         builder = builder.watched();
@@ -140,31 +204,20 @@ pub(crate) fn print(printed: Printed<'_>, colored: bool) {
     );
 }
 
-/// The first signal tells the script to stop, and the others with it; the second does not wait for that, and neither
-/// does the end of the time they have.
-async fn stop_on_signal(mut interrupts: Signals, mut requests: Signals, main: Task, stop_ms: u64) {
-    either(&mut interrupts, &mut requests).await;
-    main.cancel("interrupted");
-    windlass::select! {
-        () = either(&mut interrupts, &mut requests) => std::process::exit(i32::from(INTERRUPTED)),
-        () = windlass::time::sleep(Duration::from_millis(stop_ms)) => main.kill(),
-    }
-}
-
-async fn either(interrupts: &mut Signals, requests: &mut Signals) {
-    windlass::select! {
-        () = interrupts.recv() => {}
-        () = requests.recv() => {}
-    }
-}
-
 /// What the script's end means for whoever called it.
-fn verdict(exit: &Exit, terminal: &Terminal) -> Verdict {
+fn verdict(exit: &Exit, terminal: &Terminal, stopping: &Stopping) -> Verdict {
     match (&exit.reason, &exit.value) {
         (ExitReason::Normal, Payload::Int(code)) => Verdict::Code(*code as u8),
         (ExitReason::Normal, Payload::Bool(false)) => Verdict::Bad,
         (ExitReason::Normal, _) => Verdict::Fine,
         (ExitReason::Cancelled(_), _) => Verdict::Code(INTERRUPTED),
+        (ExitReason::Killed, _) if stopping.since.is_some() => {
+            let (who, within) = (&stopping.who, stopping.within.as_millis());
+            terminal.note(&format!(
+                "error: {who} did not stop within {within} ms, and was killed"
+            ));
+            Verdict::NotStopped
+        }
         (reason, _) => {
             terminal.note(&reason.to_string());
             Verdict::Bad

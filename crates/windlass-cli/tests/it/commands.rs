@@ -63,6 +63,7 @@ fn a_run_has_a_line_for_each_count() {
         "channel_stale_drop_count",
         "channel_deadline_miss_count",
         "runtime_publication_committed",
+        "unconnected_publish_count",
         "trace_event_count",
     ];
     assert_eq!(names, expected);

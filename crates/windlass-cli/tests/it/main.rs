@@ -12,5 +12,6 @@ mod reports;
 mod run;
 mod runs;
 mod schema;
+mod stopping;
 mod support;
 mod terminals;

@@ -5,13 +5,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{command, example, windlass};
+use crate::support::{Ended, command, example, windlass};
 
 /// A folder that goes with the test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str, files: &[(&str, &str)]) -> Folder {
+    pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Folder {
         let folder = Folder(
             std::env::temp_dir().join(format!("windlass-run-{name}-{}", std::process::id())),
         );
@@ -23,7 +23,7 @@ impl Folder {
         folder
     }
 
-    fn path(&self, file: &str) -> String {
+    pub(crate) fn path(&self, file: &str) -> String {
         self.0.join(file).display().to_string()
     }
 }
@@ -192,7 +192,10 @@ fn the_examples_in_lua_run_from_the_root() {
 }
 
 /// Starts a script, and waits until it has printed this.
-fn started(arguments: &[&str], first: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+pub(crate) fn started(
+    arguments: &[&str],
+    first: &str,
+) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut child = command(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -205,7 +208,7 @@ fn started(arguments: &[&str], first: &str) -> (Child, BufReader<std::process::C
     (child, out)
 }
 
-fn interrupt(child: &Child) {
+pub(crate) fn interrupt(child: &Child) {
     let status = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
@@ -244,9 +247,17 @@ fn a_script_that_does_not_stop_is_ended() {
             placement,
             &folder.path("main.lua"),
         ];
-        let (mut child, _out) = started(&arguments, "ready");
+        let (child, _out) = started(&arguments, "ready");
         interrupt(&child);
-        assert_eq!(child.wait().expect("it ends").code(), Some(1));
+        let ended = Ended::from(child.wait_with_output().expect("it ends"));
+        assert_eq!(ended.code, Some(124), "{}", ended.err);
+        assert!(
+            ended
+                .err
+                .contains("did not stop within 100 ms, and was killed"),
+            "{}",
+            ended.err
+        );
     }
 }
 

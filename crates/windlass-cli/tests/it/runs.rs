@@ -257,7 +257,12 @@ edges: []
     }
     let ended = Ended::from(child.wait_with_output().expect("it ends"));
     std::fs::remove_file(&path).expect("it is there");
-    assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
+    assert_eq!(ended.code, Some(130), "{}{}", ended.out, ended.err);
+    assert!(
+        ended.err.contains("by a second signal"),
+        "it says why: {}",
+        ended.err
+    );
     assert!(
         !ended.out.contains("stop_reason"),
         "it did not wait for the result: {}",

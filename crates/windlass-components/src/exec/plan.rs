@@ -94,6 +94,7 @@ impl Plan {
             .stderr(Stdio::piped())
             // Ctrl-C is for the run, which then stops it in its own way.
             .process_group(0)
+            .end_with_program(true)
             .kill_on_drop(true);
         if let Some(dir) = &self.dir {
             command.current_dir(dir);

@@ -14,6 +14,7 @@ use crate::model::{EdgeKind, Overflow};
 use crate::payload::{Data, Payload};
 use crate::record::Script;
 use crate::run::Store;
+use crate::run::UnderWay;
 
 /// What a component is called with.
 ///
@@ -66,6 +67,7 @@ pub(crate) struct Env {
     pub(crate) plan: Arc<Plan>,
     pub(crate) store: Arc<Store>,
     pub(crate) stop: CancellationToken,
+    pub(crate) under_way: Arc<UnderWay>,
     pub(crate) epoch: u64,
     /// Whether times of publishing are needed.
     pub(crate) tracing: bool,
@@ -165,6 +167,8 @@ pub(crate) struct Outbox {
     pub(crate) held: bool,
     /// It was ended: its time was over.
     pub(crate) timed_out: bool,
+    /// It was ended because the run had to stop.
+    pub(crate) forced: bool,
     /// How often it has asked whether it should come to an end.
     cancel_checks: u32,
     /// How often before the answer was yes.
@@ -172,6 +176,8 @@ pub(crate) struct Outbox {
     /// The room that is left on async edges that have a limit and refuse beyond it.
     pub(crate) room: Vec<(u32, usize)>,
     pub(crate) publishes: u32,
+    /// Values that were published at outputs without an edge.
+    pub(crate) unconnected: u32,
     /// Items that found no room, by edge.
     pub(crate) refused: Vec<u32>,
 }
@@ -323,7 +329,8 @@ impl<'a> Invocation<'a> {
     }
 
     /// Stages a value for all edges of this port. False if it was not accepted: an `async` edge has as many on
-    /// their way as it may, and does not replace them; then no edge gets it.
+    /// their way as it may, and does not replace them; then no edge gets it. At a port without an edge the value is
+    /// dropped, and counted in `runtime.component.unconnected_publish_count`.
     pub fn publish<T: Data>(&mut self, port: Output<T>, value: T) -> bool {
         let event_time = self.inherited_time();
         self.stage(port.place, value.into_payload(), event_time)
@@ -352,6 +359,7 @@ impl<'a> Invocation<'a> {
 
     fn stage(&mut self, port: u16, payload: Payload, event_time: EventTime) -> bool {
         if port == UNCONNECTED {
+            self.out.unconnected += 1;
             return true;
         }
         let env = self.env;
@@ -479,10 +487,12 @@ impl Outbox {
         self.finished = false;
         self.held = false;
         self.timed_out = false;
+        self.forced = false;
         self.cancel_checks = 0;
         self.cancelled_after = None;
         self.room.clear();
         self.publishes = 0;
+        self.unconnected = 0;
         self.refused.clear();
     }
 }

@@ -125,8 +125,10 @@ pub trait Component: Send {
         None
     }
 
-    /// What ends an invocation from outside, when the graph's `timeout_ms` is over. Asked for after `activate`, of
-    /// types that say so ([`Descriptor::preemptible`]). None: it cannot be preempted.
+    /// What ends a call of the component from outside: an invocation, when the graph's `timeout_ms`
+    /// is over; any call, when the run has to stop and it does not return. Asked for after
+    /// `configure`, of types that say so ([`Descriptor::preemptible`]). None: it cannot be
+    /// preempted.
     fn interrupt(&mut self) -> Option<Arc<dyn Interrupt>> {
         None
     }

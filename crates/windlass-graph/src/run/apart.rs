@@ -119,6 +119,7 @@ impl Machine {
             transaction: (self.launched << 40) | self.transaction,
             launched: 0,
             errors: Vec::new(),
+            forced: Vec::new(),
             driver: None,
             memory: Default::default(),
             // The members have it with them.
@@ -252,6 +253,7 @@ impl Machine {
             entries.into_iter().for_each(|entry| self.write_down(entry));
         }
         self.errors.append(&mut other.errors);
+        self.forced.append(&mut other.forced);
         self.health.merge(&mut other.health);
         self.store_writes.append(&mut other.store_writes);
         self.deferred.append(&mut other.deferred);

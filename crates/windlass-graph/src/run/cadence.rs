@@ -54,7 +54,13 @@ impl Cadence {
         let missed = (end - self.due) / self.period;
         match self.policy {
             OverrunPolicy::DropTick => (end.saturating_add(self.period), missed),
-            OverrunPolicy::SkipNext => (nominal.saturating_add(self.period), 1),
+            // Two periods after it was due; after a tick that took longer than that, at the first
+            // instant of the lane's own grid that is not over. Ticks are left out, never made up for.
+            OverrunPolicy::SkipNext => {
+                let periods = (missed + 1).max(2);
+                let next = self.due.saturating_add(self.period.saturating_mul(periods));
+                (next, periods - 1)
+            }
             OverrunPolicy::CatchUpOnce => (end, missed - 1),
         }
     }
@@ -241,6 +247,9 @@ mod tests {
     fn a_late_tick_is_followed_as_its_policy_says() {
         assert_eq!(next(OverrunPolicy::DropTick, 135), (145, 3));
         assert_eq!(next(OverrunPolicy::SkipNext, 115), (120, 1));
+        assert_eq!(next(OverrunPolicy::SkipNext, 119), (120, 1));
+        assert_eq!(next(OverrunPolicy::SkipNext, 120), (130, 2));
+        assert_eq!(next(OverrunPolicy::SkipNext, 135), (140, 3));
         assert_eq!(next(OverrunPolicy::CatchUpOnce, 135), (135, 2));
     }
 }

@@ -15,6 +15,7 @@ use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::tap::{Tap, TapError};
 use super::trace::TraceName;
+use super::under_way::UnderWay;
 use crate::compile::Plan;
 use crate::component::Failure;
 use crate::model::{Config, LaneKind, Readers};
@@ -29,11 +30,13 @@ pub struct Control {
 }
 
 /// What a run was asked, and has not done yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Inbox {
     asked: Mutex<Asked>,
     epochs: AtomicU64,
     ticks: AtomicU64,
+    /// Who has been called and has not returned.
+    pub(crate) under_way: Arc<UnderWay>,
     /// Wakes the run when it waits for the world outside.
     pub(crate) bell: Arc<Notify>,
 }
@@ -193,6 +196,12 @@ impl Control {
         Ok(())
     }
 
+    /// The ids of the components that have been called and have not returned. A run that does not
+    /// stop is waiting for these.
+    pub fn under_way(&self) -> Vec<String> {
+        self.inbox.under_way.ids(&self.plan)
+    }
+
     /// How far it is.
     pub fn progress(&self) -> Progress {
         // Relaxed: two numbers for people.
@@ -235,6 +244,16 @@ pub(crate) fn manual_lane(plan: &Plan, lane: &str) -> Result<usize, StepError> {
 }
 
 impl Inbox {
+    pub(crate) fn of(plan: &Plan) -> Inbox {
+        Inbox {
+            asked: Mutex::default(),
+            epochs: AtomicU64::new(0),
+            ticks: AtomicU64::new(0),
+            under_way: Arc::new(UnderWay::of(plan)),
+            bell: Arc::default(),
+        }
+    }
+
     pub(crate) fn set_progress(&self, epochs: u64, ticks: u64) {
         self.epochs.store(epochs, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);
@@ -344,11 +363,27 @@ impl Machine {
         component: usize,
         question: impl FnOnce(&mut dyn crate::component::Component) -> Result<T, Failure>,
     ) -> Result<T, String> {
-        let Some(member) = self.members[component].component.as_deref_mut() else {
+        let there = &mut self.members[component];
+        let Some(member) = there.component.as_deref_mut() else {
             return Err("it is not there".to_owned());
         };
-        outcome(std::panic::catch_unwind(std::panic::AssertUnwindSafe(
-            || question(member),
-        )))
+        let call = || {
+            outcome(std::panic::catch_unwind(std::panic::AssertUnwindSafe(
+                || question(member),
+            )))
+        };
+        self.env.under_way.begin_shared(component);
+        let (answer, forced) = match &there.leash {
+            None => (call(), None),
+            Some(leash) => leash.stopped(call),
+        };
+        self.env.under_way.end_shared(component);
+        match forced {
+            None => answer,
+            Some(message) => {
+                self.forced.push(component);
+                Err(message)
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) struct ComponentCounts {
     pub(crate) timeout_budget_exceeded: u64,
     pub(crate) timeout: u64,
     pub(crate) max_in_flight: u64,
+    pub(crate) unconnected_publish: u64,
 }
 
 /// Of a lane.

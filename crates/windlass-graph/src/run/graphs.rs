@@ -11,6 +11,9 @@ use windlass_runtime::sync::Notify;
 use windlass_runtime::time::timeout;
 use windlass_runtime::{CancellationToken, Handle};
 
+use super::under_way::UnderWay;
+use crate::compile::Plan;
+
 /// The runs of a runtime.
 #[derive(Default)]
 pub(crate) struct Graphs {
@@ -22,7 +25,33 @@ pub(crate) struct Graphs {
 struct State {
     stopping: bool,
     next: u64,
-    runs: Vec<(u64, String, CancellationToken)>,
+    runs: Vec<(u64, Known)>,
+}
+
+/// What the runtime knows of a run.
+struct Known {
+    plan: Arc<Plan>,
+    under_way: Arc<UnderWay>,
+    stop: CancellationToken,
+}
+
+impl Known {
+    fn name(&self) -> &str {
+        &self.plan.graph.name
+    }
+
+    /// What to say of a run that does not come to its end.
+    fn waits_for(&self) -> String {
+        let (name, inside) = (self.name(), self.under_way.ids(&self.plan));
+        match &inside[..] {
+            [] => format!("graph {name} did not come to the end of its epoch"),
+            [one] => format!("graph {name} did not stop: component {one} has not returned"),
+            more => {
+                let more = more.join(", ");
+                format!("graph {name} did not stop: components {more} have not returned")
+            }
+        }
+    }
 }
 
 /// A run that the runtime knows of, until this is dropped.
@@ -33,7 +62,12 @@ pub(crate) struct Entered {
 
 impl Graphs {
     /// Makes a run known; none if the runtime is shutting down.
-    pub(crate) fn enter(runtime: &Handle, name: &str, stop: CancellationToken) -> Option<Entered> {
+    pub(crate) fn enter(
+        runtime: &Handle,
+        plan: &Arc<Plan>,
+        under_way: &Arc<UnderWay>,
+        stop: CancellationToken,
+    ) -> Option<Entered> {
         let graphs = runtime.attached_or::<Graphs>(|_| true, Arc::default());
         let graphs = graphs.ok()?;
         let id = {
@@ -43,7 +77,12 @@ impl Graphs {
             }
             state.next += 1;
             let id = state.next;
-            state.runs.push((id, name.to_owned(), stop));
+            let known = Known {
+                plan: plan.clone(),
+                under_way: under_way.clone(),
+                stop,
+            };
+            state.runs.push((id, known));
             id
         };
         Some(Entered { graphs, id })
@@ -72,15 +111,14 @@ impl FrontEnd for Graphs {
         let tokens: Vec<CancellationToken> = {
             let mut state = self.state.lock();
             state.stopping = true;
-            state.runs.iter().map(|run| run.2.clone()).collect()
+            state.runs.iter().map(|run| run.1.stop.clone()).collect()
         };
         tokens.iter().for_each(CancellationToken::cancel);
         Box::pin(async move {
             let _ = timeout(limit, self.all_ended()).await;
             let state = self.state.lock();
             let left = state.runs.iter();
-            left.map(|run| format!("graph {} did not come to the end of its epoch", run.1))
-                .collect()
+            left.map(|run| run.1.waits_for()).collect()
         })
     }
 
@@ -94,8 +132,9 @@ impl FrontEnd for Graphs {
             return Ok(());
         }
         writeln!(out, "graphs: {} running", state.runs.len())?;
-        for (_, name, stop) in &state.runs {
-            let asked = if stop.is_cancelled() {
+        for (_, run) in &state.runs {
+            let name = run.name();
+            let asked = if run.stop.is_cancelled() {
                 ", asked to stop"
             } else {
                 ""

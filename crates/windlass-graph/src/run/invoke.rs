@@ -52,10 +52,20 @@ pub(crate) fn call(
     {
         return Some(message);
     }
-    let called = catch_unwind(AssertUnwindSafe(|| match body {
-        Body::Exclusive(component) => component.execute(&mut invocation),
-        Body::Reentrant(body) => body.execute(&mut invocation),
-    }));
+    let called = match body {
+        Body::Exclusive(body) => {
+            env.under_way.begin(component);
+            let called = catch_unwind(AssertUnwindSafe(|| body.execute(&mut invocation)));
+            env.under_way.end(component);
+            called
+        }
+        Body::Reentrant(body) => {
+            env.under_way.begin_shared(component);
+            let called = catch_unwind(AssertUnwindSafe(|| body.execute(&mut invocation)));
+            env.under_way.end_shared(component);
+            called
+        }
+    };
     match called {
         Ok(Ok(())) => None,
         failed => outcome(failed).err(),
@@ -283,6 +293,7 @@ impl Machine {
         let member = &mut self.members[component];
         member.finished |= out.finished;
         self.counts.publication.staged += out.staged.len() as u64;
+        self.counts.components[component].unconnected_publish += u64::from(out.unconnected);
         if !out.state.is_empty() {
             self.store_writes.append(&mut out.state);
         }
@@ -374,7 +385,14 @@ impl Machine {
         if let Some(hold) = &mut self.hold {
             hold.failed = true;
         }
-        let on_error = self.facts.components[component].on_error;
+        let on_error = match out.forced {
+            // The run has to stop, whatever the graph says about errors.
+            true => OnError::FailFast,
+            false => self.facts.components[component].on_error,
+        };
+        if out.forced {
+            self.forced.push(component);
+        }
         let fatal = on_error == OnError::FailFast;
         let code = ErrorCode::ComponentExecute;
         self.add_error("execute", code, Some(component), message, fatal);

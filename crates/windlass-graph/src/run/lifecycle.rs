@@ -44,6 +44,9 @@ impl Machine {
                 ErrorCode::ComponentConfigure,
                 configured,
             )?;
+            if self.members[component].preemptible && self.script.is_none() {
+                self.put_on_leash(component)?;
+            }
             let activated = self.ask(component, |member| member.activate());
             self.must(
                 component,
@@ -59,9 +62,6 @@ impl Machine {
                 self.halt("activate", code, Some(component), message)
             })?;
             self.members[component].reentrant = reentrant;
-            if self.members[component].preemptible && self.script.is_none() {
-                self.put_on_leash(component)?;
-            }
         }
         if let Some(snapshot) = &options.restore {
             self.restore(snapshot)?;
@@ -128,7 +128,7 @@ impl Machine {
         let began = clock::now();
         for &component in plan.start_order.iter().rev() {
             if self.members[component].active {
-                let left = nanos(options.drain).saturating_sub(clock::now() - began);
+                let left = nanos(options.drain_limit()).saturating_sub(clock::now() - began);
                 self.drain(component, Duration::from_nanos(left)).await;
                 self.deactivate(component);
             }

@@ -70,6 +70,8 @@ pub(crate) struct Machine {
     /// How many loops were sent off.
     pub(crate) launched: u64,
     pub(crate) errors: Vec<RuntimeError>,
+    /// The components that were ended by force, because the run had to stop.
+    pub(crate) forced: Vec<usize>,
     /// What the thread that drives the run was found to have, if that is its own.
     pub(crate) driver: Option<Attributes>,
     pub(crate) memory: Memory,
@@ -168,6 +170,7 @@ impl Machine {
                 plan: plan.clone(),
                 store: Arc::new(store),
                 stop: options.stop.clone(),
+                under_way: inbox.under_way.clone(),
                 epoch: 0,
                 tracing,
                 script: None,
@@ -198,6 +201,7 @@ impl Machine {
             transaction: 0,
             launched: 0,
             errors: Vec::new(),
+            forced: Vec::new(),
             driver: None,
             memory: Memory::default(),
             watch: None,
@@ -332,6 +336,7 @@ impl Machine {
                     plan: old.plan.clone(),
                     store: old.store.clone(),
                     stop: old.stop.clone(),
+                    under_way: old.under_way.clone(),
                     epoch: old.epoch,
                     tracing: old.tracing,
                     script: old.script.clone(),

@@ -180,6 +180,11 @@ impl Machine {
                     "runtime.component.timeout_count": counts.timeout,
                 );
             }
+            if counts.unconnected_publish > 0 {
+                add!(subject(samples, id, lane, ""),
+                    "runtime.component.unconnected_publish_count": counts.unconnected_publish,
+                );
+            }
             let counts = &self.triggers[place].counts;
             add!(subject(samples, id, lane, ""),
                 "runtime.trigger.ready_count": counts.ready + self.counts.plain_ready[place],

@@ -30,7 +30,10 @@ mod taping;
 mod threads;
 mod trace;
 mod trigger;
+mod under_way;
 mod watch;
+
+pub(crate) use under_way::UnderWay;
 
 pub use control::{ConfigTransaction, Control, Progress, ReconfigureError, StepError};
 pub use health::{HealthEvent, HealthKind, Place};

@@ -53,6 +53,12 @@ pub struct RunOptions {
     pub observer: Option<Observer>,
     /// How long all components together have at the end for what they have to end first.
     pub drain: Duration,
+    /// How long a run has to end, once `stop` is cancelled or `duration` is over. An invocation
+    /// that is under way has half of it; then it is ended by force, if its type can be preempted,
+    /// and named ([`RunResult::forced`](crate::RunResult::forced)). The rest is for draining and
+    /// deactivating. A component that cannot be preempted is waited for:
+    /// [`Control::under_way`](crate::run::Control::under_way) names it.
+    pub stop_within: Duration,
 }
 
 /// What a run goes on from: what its components and its state store held.
@@ -100,6 +106,8 @@ const TRACE_CAPACITY: usize = 1 << 18;
 const ORDER_CAPACITY: usize = 1 << 16;
 /// How long components have at the end unless one says otherwise.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How long a run has to end unless one says otherwise.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
 /// How many epochs a run has at most that ends when it is idle, unless one says otherwise.
 const IDLE_STEPS: u64 = 1000;
 
@@ -148,11 +156,20 @@ impl Default for RunOptions {
             record: None,
             observer: None,
             drain: DRAIN,
+            stop_within: STOP_WITHIN,
         }
     }
 }
 
 impl RunOptions {
+    /// How long draining may take: less than `drain` if the run was told to stop.
+    pub(crate) fn drain_limit(&self) -> Duration {
+        match self.stop.is_cancelled() {
+            true => self.drain.min(self.stop_within * 2 / 5),
+            false => self.drain,
+        }
+    }
+
     /// So many epochs.
     pub fn steps(steps: u64) -> RunOptions {
         RunOptions {

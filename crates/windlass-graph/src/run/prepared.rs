@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 
 use windlass_core::sync::clock;
 use windlass_core::task::{JoinError, JoinHandle};
-use windlass_runtime::Handle;
 use windlass_runtime::channel::oneshot;
 use windlass_runtime::task::yield_now;
+use windlass_runtime::{CancellationToken, Handle};
 
 use super::control::{Closing, Control, Inbox, manual_lane};
 use super::facts::nanos;
@@ -95,7 +95,7 @@ impl Prepared {
 
     /// A run that has not begun yet, for those who want its control first.
     pub fn begin(&self, options: RunOptions) -> Run {
-        let inbox = Arc::<Inbox>::default();
+        let inbox = Arc::new(Inbox::of(&self.plan));
         Run {
             closing: Closing {
                 inbox: inbox.clone(),
@@ -253,8 +253,8 @@ impl Run {
         // Stopped by whoever holds the token, and by the runtime's shutdown.
         options.stop = options.stop.child();
         let runtime = Handle::current_or_default();
-        let name = &prepared.plan.graph.name;
-        let entered = Graphs::enter(&runtime, name, options.stop.clone());
+        let under_way = &control.inbox.under_way;
+        let entered = Graphs::enter(&runtime, &prepared.plan, under_way, options.stop.clone());
         let mut machine =
             match prepared.machine(&runtime, &options, control.inbox, recording.as_deref()) {
                 Ok(machine) => machine,
@@ -278,7 +278,7 @@ impl Run {
         let needs_no_thread =
             recording.is_some() || windlass_core::sync::with_world(|world| world.is_some());
         // Before the run goes to a thread of its own, whose attributes its threads would inherit.
-        if !needs_no_thread && let Err(message) = machine.begin_watch(&runtime) {
+        if !needs_no_thread && let Err(message) = machine.begin_watch(&runtime, &options) {
             return never_began(machine, message);
         }
         let lane = driver_lane(&prepared.plan.graph).filter(|_| !needs_no_thread);
@@ -365,11 +365,14 @@ impl Journey {
     async fn epochs(&self, machine: &mut Machine) -> StopReason {
         let options = &self.options;
         if machine.start(options).is_err() {
-            return StopReason::Error;
+            return machine.halted(&options.stop);
         }
         let most = options.most_epochs(!machine.doors.is_empty());
         let began = clock::now();
         machine.begin_clock(began);
+        if let (Some(watch), Some(duration)) = (&machine.watch, options.duration) {
+            watch.ends_at(began.saturating_add(nanos(duration)));
+        }
         let is_boundary = |c: usize| self.prepared.role(c) != BoundaryRole::Processing;
         if let Err(message) = machine.begin_recording(options, is_boundary) {
             machine.halt("record", ErrorCode::ObserverFailure, None, message);
@@ -401,7 +404,7 @@ impl Journey {
             let ran = machine.epoch().await;
             let stops = machine.observe_epoch();
             match ran {
-                Err(Halt) => return StopReason::Error,
+                Err(Halt) => return machine.halted(&options.stop),
                 Ok(ran) => idle = !ran,
             }
             if stops {
@@ -463,6 +466,13 @@ fn report(
     let lanes = machine.lanes.iter().enumerate();
     let grants = lanes.filter_map(|(place, lane)| grants.of(place, &lane.pools));
     let name = |&component: &u32| plan.graph.components[component as usize].id.clone();
+    let mut forced: Vec<String> = Vec::new();
+    for &component in &machine.forced {
+        let id = &plan.graph.components[component].id;
+        if !forced.contains(id) {
+            forced.push(id.clone());
+        }
+    }
     RunResult {
         stop_reason,
         ticks: machine.ticks,
@@ -471,6 +481,7 @@ fn report(
         epoch_times: machine.epoch_times.unwrap_or_default(),
         metrics,
         errors: machine.errors,
+        forced,
         health: machine.health.report(&plan),
         lane_grants: grants.collect(),
         tape_end: None,
@@ -480,6 +491,16 @@ fn report(
 }
 
 impl Machine {
+    /// Why a run ends that cannot go on: something failed, or had to be ended because the run is to
+    /// stop.
+    fn halted(&self, stop: &CancellationToken) -> StopReason {
+        match (self.forced.is_empty(), stop.is_cancelled()) {
+            (true, _) => StopReason::Error,
+            (false, true) => StopReason::StopRequested,
+            (false, false) => StopReason::DurationBound,
+        }
+    }
+
     /// Whether messages wait for nothing but time.
     fn waits_for_time(&self) -> bool {
         let windows = self.triggers.iter().any(|t| t.window_end().is_some());

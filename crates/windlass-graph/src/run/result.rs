@@ -28,6 +28,9 @@ pub struct RunResult {
     pub metrics: Metrics,
     /// What went wrong.
     pub errors: Vec<RuntimeError>,
+    /// The components that were ended by force, because the run had to stop and they did not
+    /// return.
+    pub forced: Vec<String>,
     /// What went wrong without an error.
     pub health: Vec<HealthEvent>,
     /// What happened, if it was traced.

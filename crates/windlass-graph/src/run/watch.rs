@@ -1,25 +1,35 @@
-//! Ending invocations that take longer than `timeout_ms`.
+//! Ending calls that take too long: invocations beyond `timeout_ms`, and every call when the run is
+//! to stop.
 //!
-//! A component that can be preempted and has a limit is on a *leash*: the begin and the end of each of its invocations
-//! are noted there. The *watch* is a thread of the run, made only if there is such a component. It sleeps until the
-//! first of the limits is over, or for good while nothing on a leash runs, and whoever begins earlier than that rings.
-//! It is not a task of the runtime: all its workers may be inside of components.
+//! A component that can be preempted is on a *leash*: the begin and the end of each of its calls
+//! are noted there. The *watch* is a thread of the run, made only if there is such a component. It
+//! sleeps until the first of the limits is over, or for good while nothing on a leash runs, and
+//! whoever begins earlier than that rings. It is not a task of the runtime: all its workers may be
+//! inside of components.
 //!
-//! # Why an interrupt never hits the next invocation
-//! The watch calls `interrupt` while it holds the lock of the leash, and only if an invocation is under way there. The
-//! end of the invocation takes the same lock. So `interrupt` returns before the invocation has ended for the run, and
-//! is not called any more after that; one that the component has not noticed is taken back (`forget`) under the lock,
-//! before the next begins.
+//! # A run that is to stop
+//! The watch also waits for the run's stop token and for the end of its `duration`. From then on
+//! calls have a limit, whatever the graph says: invocations half of `RunOptions::stop_within`, all
+//! other calls nine tenths of it. So a run of components that can be preempted ends in time, and
+//! names those that were ended (`Machine::forced`).
 //!
-//! # Which invocations are ended
-//! Those during which `interrupt` was called, whatever came of them. One that returns after its limit, and before the
-//! watch was there, counts as it is.
+//! # Why an interrupt never hits the next call
+//! The watch calls `interrupt` while it holds the lock of the leash, and only if a call is under
+//! way there. The end of the call takes the same lock. So `interrupt` returns before the call has
+//! ended for the run, and is not called any more after that; one that the component has not noticed
+//! is taken back (`forget`) under the lock, before the next begins.
+//!
+//! # Which calls are ended
+//! Those during which `interrupt` was called, whatever came of them. One that returns after its
+//! limit, and before the watch was there, counts as it is.
 //!
 //! # Why nobody begins unnoticed
-//! The watch first says that it sleeps for good (`alarm`), then looks at every leash, then says until when it sleeps.
-//! Whoever begins notes that first, under the lock of the leash, and looks at `alarm` then. If the watch has looked at
-//! the leash before, what it said before that is visible, by that lock: whoever begins sees that it sleeps for good or
-//! until when, and rings unless that is early enough. If it looks after, it sees who has begun.
+//! The watch first says when calls end at the latest (`limits`) and that it sleeps for good
+//! (`alarm`), then looks at every leash, then says until when it sleeps. Whoever begins notes that
+//! first, under the lock of the leash, and looks at `limits` and `alarm` then. If the watch has
+//! looked at the leash before, what it said before that is visible, by that lock: whoever begins
+//! sees that it sleeps for good or until when, and rings unless that is early enough. If it looks
+//! after, it sees who has begun.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,17 +38,19 @@ use std::time::Duration;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use windlass_core::sync::{Mutex, clock};
 use windlass_core::task::contain;
-use windlass_runtime::Handle;
 use windlass_runtime::dispatch::{Dispatcher, DispatcherError, OwnThread};
 use windlass_runtime::sync::Notify;
 use windlass_runtime::time::{Instant, precise::block_until_or};
+use windlass_runtime::{CancellationToken, Handle};
 
+use super::facts::nanos;
 use super::machine::{Halt, Machine};
+use super::options::RunOptions;
 use super::result::ErrorCode;
 use crate::component::{Interrupt, Outbox};
 
-/// The thread that ends invocations. It goes with the last leash, so that one on a pool is ended even if the run has
-/// been dropped meanwhile.
+/// The thread that ends invocations. It goes with the last leash, so that one on a pool is ended
+/// even if the run has been dropped meanwhile.
 pub(crate) struct Watch {
     shared: Arc<Shared>,
     /// Dropped last: by then it has been told.
@@ -52,6 +64,22 @@ struct Shared {
     alarm: AtomicU64,
     over: AtomicBool,
     bell: Notify,
+    /// Cancelled when the run is to stop.
+    stop: CancellationToken,
+    /// How long the run has then.
+    within: u64,
+    /// When the run's time is over.
+    ends_at: AtomicU64,
+    /// Until when calls may take, by their kind: for good until the run is to stop.
+    limits: [AtomicU64; 2],
+}
+
+/// The two kinds of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Invocation = 0,
+    /// `activate`, `deactivate` and the others.
+    Other = 1,
 }
 
 /// Longer than any clock goes.
@@ -68,8 +96,14 @@ struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Idle,
-    Runs { until: u64 },
-    Interrupted,
+    Runs {
+        kind: Kind,
+        until: u64,
+    },
+    /// `forced`: because the run is to stop.
+    Interrupted {
+        forced: bool,
+    },
 }
 
 /// What a component is held by.
@@ -80,12 +114,20 @@ pub(crate) struct Leash {
 }
 
 impl Watch {
-    fn start(runtime: &Handle, graph: &str) -> Result<Watch, DispatcherError> {
+    fn start(
+        runtime: &Handle,
+        graph: &str,
+        options: &RunOptions,
+    ) -> Result<Watch, DispatcherError> {
         let shared = Arc::new(Shared {
             entries: Mutex::default(),
             alarm: AtomicU64::new(FOR_GOOD),
             over: AtomicBool::new(false),
             bell: Notify::new(),
+            stop: options.stop.clone(),
+            within: nanos(options.stop_within),
+            ends_at: AtomicU64::new(FOR_GOOD),
+            limits: [const { AtomicU64::new(FOR_GOOD) }; 2],
         });
         let thread = Dispatcher::builder(1)
             .name(format!("watch-{}", graph.replace('\0', "")))
@@ -96,7 +138,15 @@ impl Watch {
         })
     }
 
-    /// Takes a component on; an invocation of it is ended when it has taken as long as this.
+    /// The run's time is over then.
+    pub(crate) fn ends_at(&self, at: u64) {
+        // Relaxed: the bell says when to look.
+        self.shared.ends_at.store(at, Ordering::Relaxed);
+        self.shared.bell.notify_one();
+    }
+
+    /// Takes a component on; an invocation of it is ended when it has taken as long as this, unless
+    /// that is 0.
     fn add(self: &Arc<Watch>, interrupt: Arc<dyn Interrupt>, limit: u64) -> Leash {
         let entry = Arc::new(Entry {
             limit,
@@ -125,80 +175,146 @@ impl Drop for Watch {
 /// What the thread does.
 async fn watch(shared: Arc<Shared>) {
     while !shared.over.load(Ordering::Acquire) {
+        shared.look_for_stop(clock::now());
         // Relaxed, both: the locks of the leashes say what is seen when.
         shared.alarm.store(FOR_GOOD, Ordering::Relaxed);
-        let next = shared.look(clock::now());
+        let mut next = shared.look(clock::now());
         shared.alarm.store(next, Ordering::Relaxed);
+        let stops = shared.is_stopping();
+        if !stops {
+            next = next.min(shared.ends_at.load(Ordering::Relaxed));
+        }
+        let rung = async {
+            match stops {
+                true => shared.bell.notified().await,
+                false => {
+                    shared
+                        .stop
+                        .run_until_cancelled(shared.bell.notified())
+                        .await;
+                }
+            }
+        };
         if next == FOR_GOOD {
-            shared.bell.notified().await;
+            rung.await;
         } else {
             let left = Duration::from_nanos(next.saturating_sub(clock::now()));
-            let _ = block_until_or(Instant::now() + left, shared.bell.notified());
+            let _ = block_until_or(Instant::now() + left, rung);
         }
     }
 }
 
 impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.limits[0].load(Ordering::Relaxed) != FOR_GOOD
+    }
+
+    /// Limits all calls if the run is to stop.
+    fn look_for_stop(&self, now: u64) {
+        let over = self.ends_at.load(Ordering::Relaxed) <= now;
+        if self.is_stopping() || !(over || self.stop.is_cancelled()) {
+            return;
+        }
+        // Relaxed: as `alarm`.
+        let after = |time: u64| now.saturating_add(time).min(FOR_GOOD - 1);
+        self.limits[Kind::Invocation as usize].store(after(self.within / 2), Ordering::Relaxed);
+        self.limits[Kind::Other as usize].store(after(self.within / 10 * 9), Ordering::Relaxed);
+    }
+
+    /// Until when calls of a kind may take.
+    fn limit(&self, kind: Kind) -> u64 {
+        self.limits[kind as usize].load(Ordering::Relaxed)
+    }
+
     /// Ends what has taken too long; gives when the next will have.
     fn look(&self, now: u64) -> u64 {
         let entries = self.entries.lock();
-        let left = entries.iter().filter_map(|entry| entry.look(now));
+        let left = entries.iter().filter_map(|entry| entry.look(now, self));
         left.min().unwrap_or(FOR_GOOD)
     }
 }
 
 impl Entry {
-    /// Ends the invocation if it has taken too long; gives when it will have, if there is one.
-    fn look(&self, now: u64) -> Option<u64> {
+    /// Ends the call if it has taken too long; gives when it will have, if there is one.
+    fn look(&self, now: u64, shared: &Shared) -> Option<u64> {
         let mut state = self.state.lock();
-        match *state {
-            State::Runs { until } if until <= now => {
-                *state = State::Interrupted;
-                // Under the lock: the invocation does not end before this has returned.
-                contain(|| self.interrupt.interrupt());
-                None
-            }
-            State::Runs { until } => Some(until),
-            State::Idle | State::Interrupted => None,
+        let State::Runs { kind, until } = *state else {
+            return None;
+        };
+        let limit = shared.limit(kind);
+        if now < until.min(limit) {
+            return Some(until.min(limit));
         }
+        *state = State::Interrupted {
+            forced: limit < until,
+        };
+        // Under the lock: the call does not end before this has returned.
+        contain(|| self.interrupt.interrupt());
+        None
     }
 }
 
 impl Leash {
-    /// Makes a call, and ends it when its time is over; gives why it failed.
+    /// Makes an invocation, and ends it when its time is over; gives why it failed.
     pub(crate) fn watched(
         &self,
         out: &mut Outbox,
         call: impl FnOnce(&mut Outbox) -> Option<String>,
     ) -> Option<String> {
-        self.begin();
+        self.begin(Kind::Invocation);
         let failed = call(out);
         match self.end() {
-            false => failed,
-            true => {
+            None => failed,
+            Some(forced) => {
                 out.timed_out = true;
-                let limit = self.entry.limit as f64 / 1e6;
-                Some(format!(
-                    "was ended after {limit} ms: it took longer than timeout_ms"
-                ))
+                out.forced = forced;
+                Some(match forced {
+                    true => self.forced(),
+                    false => {
+                        let limit = self.entry.limit as f64 / 1e6;
+                        format!("was ended after {limit} ms: it took longer than timeout_ms")
+                    }
+                })
             }
         }
     }
 
-    fn begin(&self) {
-        let until = clock::now().saturating_add(self.entry.limit);
-        *self.entry.state.lock() = State::Runs { until };
+    /// Makes another call, and ends it when the run has to stop; gives what to say then.
+    pub(crate) fn stopped<T>(&self, call: impl FnOnce() -> T) -> (T, Option<String>) {
+        self.begin(Kind::Other);
+        let answer = call();
+        let ended = self.end();
+        (answer, ended.map(|_| self.forced()))
+    }
+
+    /// What is said of a call that was ended because the run has to stop.
+    fn forced(&self) -> String {
+        let within = self.watch.shared.within as f64 / 1e6;
+        format!("was ended by force: the run had to stop within {within} ms, and it did not return")
+    }
+
+    fn begin(&self, kind: Kind) {
+        let until = match (kind, self.entry.limit) {
+            (Kind::Other, _) | (_, 0) => FOR_GOOD,
+            (Kind::Invocation, limit) => clock::now().saturating_add(limit),
+        };
+        *self.entry.state.lock() = State::Runs { kind, until };
         // Relaxed: what the watch said before it last looked here came with the lock.
-        if until < self.watch.shared.alarm.load(Ordering::Relaxed) {
-            self.watch.shared.bell.notify_one();
+        let shared = &self.watch.shared;
+        let until = until.min(shared.limit(kind));
+        if until < shared.alarm.load(Ordering::Relaxed) {
+            shared.bell.notify_one();
         }
     }
 
-    /// Gives whether it was interrupted.
-    fn end(&self) -> bool {
+    /// Gives whether it was interrupted, and then whether that was because the run has to stop.
+    fn end(&self) -> Option<bool> {
         let mut state = self.entry.state.lock();
-        let interrupted = *state == State::Interrupted;
-        if interrupted {
+        let interrupted = match *state {
+            State::Interrupted { forced } => Some(forced),
+            _ => None,
+        };
+        if interrupted.is_some() {
             contain(|| self.entry.interrupt.forget());
         }
         *state = State::Idle;
@@ -207,16 +323,21 @@ impl Leash {
 }
 
 impl Machine {
-    /// Starts the watch if some component can be ended and may not take long.
+    /// Starts the watch if some component can be ended.
     ///
     /// # Errors
     /// If there is no thread for it.
-    pub(crate) fn begin_watch(&mut self, runtime: &Handle) -> Result<(), String> {
-        if self.facts.components.iter().all(|facts| facts.timeout == 0) {
+    pub(crate) fn begin_watch(
+        &mut self,
+        runtime: &Handle,
+        options: &RunOptions,
+    ) -> Result<(), String> {
+        if self.members.iter().all(|member| !member.preemptible) {
             return Ok(());
         }
-        let watch = Watch::start(runtime, &self.plan.graph.name)
-            .map_err(|error| format!("timeout_ms needs a thread that watches: {error}"))?;
+        let watch = Watch::start(runtime, &self.plan.graph.name, options).map_err(|error| {
+            format!("components that can be ended need a watching thread: {error}")
+        })?;
         self.watch = Some(Arc::new(watch));
         Ok(())
     }
@@ -237,10 +358,8 @@ impl Machine {
             self.halt("activate", code, Some(component), message)
         })?;
         let limit = self.facts.components[component].timeout;
-        if limit > 0 {
-            let watch = self.watch.as_ref();
-            self.members[component].leash = watch.map(|watch| watch.add(interrupt, limit));
-        }
+        let watch = self.watch.as_ref();
+        self.members[component].leash = watch.map(|watch| watch.add(interrupt, limit));
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ mod published;
 mod replay;
 mod speed;
 mod stage;
+mod stopping;
 mod time;
 mod timeouts;
 mod trace;
