@@ -1,18 +1,20 @@
 //! `cargo xtask contract`: every numbered behaviour of `docs/contracts/` is named by a test.
 //!
 //! A behaviour is a line `- **E1** ...`; its tests are called `e1_...`. One that is marked
-//! `(later: why)` needs none yet.
+//! `(later: why)` needs none yet. Only a test that is compiled and run counts: the list comes from the
+//! test runner.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::error::Error;
+use crate::process;
 use crate::text;
 use crate::workspace::Workspace;
 
 const PAGES: &str = "docs/contracts/";
-/// Lines above a function in which its test attribute may stand.
-const ATTRIBUTE_LINES: usize = 4;
 
 /// The letter of a contract and the number of a behaviour in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,18 +106,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     {
         behaviours.extend(behaviours_of(&workspace.read(file)?));
     }
-    let mut tests: BTreeMap<Number, Vec<String>> = BTreeMap::new();
-    for file in files
-        .iter()
-        .filter(|file| file.starts_with("crates/") && file.ends_with(".rs"))
-    {
-        for (number, name) in tests_of(&workspace.read(file)?) {
-            tests
-                .entry(number)
-                .or_default()
-                .push(format!("{name} ({file})"));
-        }
-    }
+    let tests = numbered(tests_that_run(workspace)?);
     if behaviours.is_empty() {
         println!("{PAGES}*.md hold no line like `- **E1** ...`");
         return Err(Error::Findings {
@@ -175,36 +166,60 @@ fn later(text: &str) -> Option<String> {
     Some(rest.split(')').next().unwrap_or_default().trim().to_owned())
 }
 
-/// The tests of a source file whose names begin with a number.
-fn tests_of(source: &str) -> Vec<(Number, String)> {
-    let lines: Vec<&str> = source.lines().collect();
-    let mut tests = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let Some(name) = function_name(line) else {
-            continue;
-        };
-        let above = &lines[index.saturating_sub(ATTRIBUTE_LINES)..=index];
-        let is_test = above.iter().any(|line| {
-            ["#[test]", "::test]", "::test("]
-                .iter()
-                .any(|mark| line.contains(mark))
-        });
-        if let (true, Some(number)) = (is_test, Number::of_test(name)) {
-            tests.push((number, name.to_owned()));
-        }
+/// Every test that the test runner would run: the name of its binary, and its path in it.
+fn tests_that_run(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
+    let all = ["--workspace", "--all-features"];
+    if process::succeeds(workspace.cargo().args(["nextest", "--version"])) {
+        let mut list = workspace.cargo();
+        list.args(["nextest", "list", "--message-format", "json"])
+            .args(all);
+        let listing = process::stdout_of(&mut list)?;
+        let listing = serde_json::from_str(&listing).map_err(|source| Error::Json {
+            what: "cargo nextest list".to_owned(),
+            source,
+        })?;
+        return Ok(tests_of_nextest(&listing));
     }
-    tests
+    let mut list = workspace.cargo();
+    list.arg("test")
+        .args(all)
+        .args(["--all-targets", "--", "--list", "--format", "terse"]);
+    Ok(tests_of_cargo(&process::stdout_of(&mut list)?))
 }
 
-/// The name in a line that begins a function.
-fn function_name(line: &str) -> Option<&str> {
-    let code = line.split("//").next().unwrap_or_default();
-    let (before, rest) = code.split_once("fn ")?;
-    let starts = before.is_empty() || before.ends_with([' ', ']']);
-    let end = rest
-        .find(|c: char| !c.is_alphanumeric() && c != '_')
-        .unwrap_or(rest.len());
-    (starts && end > 0).then(|| &rest[..end])
+/// The tests in the answer of `cargo nextest list`.
+fn tests_of_nextest(listing: &Value) -> Vec<(String, String)> {
+    let suites = listing["rust-suites"].as_object().into_iter().flatten();
+    suites
+        .flat_map(|(binary, suite)| {
+            let tests = suite["testcases"].as_object().into_iter().flatten();
+            let runs = tests.filter(|(_, test)| test["ignored"] != true);
+            runs.map(|(name, _)| (binary.clone(), name.clone()))
+        })
+        .collect()
+}
+
+/// The tests in the answer of `cargo test -- --list --format terse`, which does not name binaries.
+fn tests_of_cargo(listing: &str) -> Vec<(String, String)> {
+    let names = listing
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"));
+    names
+        .map(|name| ("cargo test".to_owned(), name.to_owned()))
+        .collect()
+}
+
+/// The tests whose names begin with a number, by that number.
+fn numbered(tests: Vec<(String, String)>) -> BTreeMap<Number, Vec<String>> {
+    let mut numbered: BTreeMap<Number, Vec<String>> = BTreeMap::new();
+    for (binary, path) in tests {
+        let name = path.rsplit("::").next().unwrap_or_default();
+        if let Some(number) = Number::of_test(name) {
+            let shown = format!("{name} ({binary})");
+            numbered.entry(number).or_default().push(shown);
+        }
+    }
+    numbered
 }
 
 fn gaps(behaviours: &[Behaviour], tests: &BTreeMap<Number, Vec<String>>) -> Vec<Gap> {
@@ -282,27 +297,19 @@ mod tests {
         assert_eq!(behaviours_of(PAGE), expected);
     }
 
-    /// Test sources as text, assembled so that this file does not look like one that holds them.
-    fn source(name: &str, attribute: &str) -> String {
-        format!("{attribute}\n#[should_panic]\nasync fn {name}() {{}}\n")
-    }
-
     #[test]
-    fn tests_are_functions_with_an_attribute_above() {
-        for attribute in [
-            "#[test]",
-            "#[windlass::test]",
-            "    #[windlass::test(workers = 2)]",
-        ] {
-            let found = tests_of(&source("e1_runs", attribute));
-            assert_eq!(found, [(number("E1"), "e1_runs".to_owned())], "{attribute}");
-        }
-        assert_eq!(tests_of(&source("e1_runs", "#[inline]")), []);
-        assert_eq!(tests_of(&source("runs_e1", "#[test]")), []);
-        assert_eq!(tests_of(&source("e1", "#[test]")), []);
-        assert_eq!(tests_of("#[test]\n// fn e1_old()\nfn new() {}\n"), []);
-        let far = format!("#[test]\n{}fn e1_far() {{}}\n", "\n".repeat(4));
-        assert_eq!(tests_of(&far), []);
+    fn only_tests_that_run_count() {
+        let listing = serde_json::json!({"rust-suites": {"windlass::it": {"testcases": {
+            "spawn::e1_runs": {"ignored": false},
+            "spawn::e2_sleeps": {"ignored": true},
+            "spawn::runs_e1": {"ignored": false},
+        }}}});
+        let found = numbered(tests_of_nextest(&listing));
+        let expected = [(number("E1"), vec!["e1_runs (windlass::it)".to_owned()])];
+        assert_eq!(found, BTreeMap::from(expected));
+        let listing = "spawn::e1_runs: test\nspeed: benchmark\n\n3 tests, 1 benchmark\n";
+        let found = numbered(tests_of_cargo(listing));
+        assert_eq!(found.into_keys().collect::<Vec<_>>(), [number("E1")]);
     }
 
     #[test]

@@ -22,6 +22,11 @@ pub(crate) enum Error {
         tool: &'static str,
         install: &'static str,
     },
+    /// Something that only some platforms have.
+    Unsupported {
+        what: &'static str,
+        needs: &'static str,
+    },
     /// A file could not be read or written.
     File {
         doing: &'static str,
@@ -46,7 +51,7 @@ pub(crate) enum Error {
     NoModels {
         package: &'static str,
         target: &'static str,
-        cfg: &'static str,
+        flags: &'static str,
     },
     /// A model, weakening or step that does not exist, with those that do.
     Unknown {
@@ -118,6 +123,7 @@ impl fmt::Display for Error {
                     "`{command}` did not end within {seconds} s and was killed"
                 )
             }
+            Error::Unsupported { what, needs } => write!(f, "{what} needs {needs}"),
             Error::Missing { tool, install } => {
                 write!(f, "{tool} is not installed; install it with `{install}`")
             }
@@ -138,10 +144,10 @@ impl fmt::Display for Error {
             Error::NoModels {
                 package,
                 target,
-                cfg,
+                flags,
             } => write!(
                 f,
-                "the test target `{target}` of {package} holds no test under `--cfg {cfg}`; it checks nothing"
+                "the test target `{target}` of {package} holds no test under `{flags}`; it checks nothing"
             ),
             Error::Unknown { kind, name, known } => {
                 write!(

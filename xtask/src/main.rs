@@ -9,6 +9,7 @@ mod instructions;
 mod loom;
 mod models;
 mod process;
+mod san;
 mod shuttle;
 mod soak;
 mod test;
@@ -31,9 +32,11 @@ Usage: cargo xtask <command> [arguments]
   test [--only A,B]        everything CI runs; --list prints the steps
   loom [MODEL]             the loom models of all crates, a process each
   shuttle [TEST]           the shuttle runs of windlass-core, a process each
+  san [--quick]            AddressSanitizer over the crates with unsafe code; --quick: what CI runs
   weaken [NAME]            breaks each line of xtask/weaken.list in a copy; its loom model must fail
   bench [ARGUMENTS]        measures us and our peers, writes the tables; `bench --help` says more
   soak [SECONDS]           an HTTP server under load and clients that break off: what it holds stays flat
+  soak --mix [SECONDS]     every front end at once, with kills, cancels, panics and resizes, for 600 s or so long
   instructions [--write]   counts the instructions of hot paths with callgrind
   fuzz TARGET [--seconds N]  bytes of all kinds for 60 s or N; the target is `graph`; needs nightly
 ";
@@ -67,6 +70,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Error> {
         "contract" => contract::command,
         "test" => test::command,
         "loom" => loom::command,
+        "san" => san::command,
         "shuttle" => shuttle::command,
         "weaken" => weaken::command,
         "bench" => bench::command,

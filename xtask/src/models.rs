@@ -1,4 +1,5 @@
-//! Model checkers: building their test binary and running each test of it in its own process.
+//! Model checkers: building their test binary and running each test of it in its own process. The
+//! programs that try to break the runtime, under AddressSanitizer, are run in the same way.
 //!
 //! loom ends the process when a model deadlocks, so two models never share one.
 
@@ -13,11 +14,14 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::process::{self, Ended, How};
+use crate::san;
 use crate::text;
 use crate::workspace::{self, Workspace};
 
 /// How long one model may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(300);
+/// How long one of the programs that try to break the runtime may take: they give up after 20 s.
+const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
 /// Models that run at the same time.
 const AT_ONCE: usize = 2;
 /// Lines of a failed model's output that are shown.
@@ -30,20 +34,41 @@ const LOOM_PREEMPTIONS: (&str, &str) = ("LOOM_MAX_PREEMPTIONS", "3");
 pub(crate) struct Checker {
     /// The test target, which is also the name of its directory below `target`.
     pub(crate) test: &'static str,
-    pub(crate) cfg: &'static str,
+    /// What the compiler is told.
+    pub(crate) flags: &'static str,
     /// The packages that have models for it.
     pub(crate) packages: &'static [&'static str],
+    /// Optimised: models run long, the other programs are built often.
+    pub(crate) optimised: bool,
+    /// For which target it is built; none: the machine's own.
+    pub(crate) target: Option<&'static str>,
+    pub(crate) limit: Duration,
 }
 
 pub(crate) const LOOM: Checker = Checker {
     test: "loom",
-    cfg: "windlass_loom",
+    flags: "--cfg windlass_loom",
     packages: &["windlass-core", "windlass-runtime", "windlass-vm"],
+    optimised: true,
+    target: None,
+    limit: LIMIT,
 };
 pub(crate) const SHUTTLE: Checker = Checker {
     test: "shuttle",
-    cfg: "windlass_shuttle",
+    flags: "--cfg windlass_shuttle",
     packages: &["windlass-core"],
+    optimised: true,
+    target: None,
+    limit: LIMIT,
+};
+/// The programs that try to break the runtime.
+pub(crate) const ADVERSARY: Checker = Checker {
+    test: "adversary",
+    flags: san::FLAGS,
+    packages: &["windlass-runtime"],
+    optimised: false,
+    target: Some(san::TARGET),
+    limit: PROGRAM_LIMIT,
 };
 
 /// One test of a checker, and the binary that holds it.
@@ -82,17 +107,22 @@ impl Checker {
     fn build_package(self, package: &str, root: &Path, target: &Path) -> Result<PathBuf, Error> {
         let mut cargo = workspace::cargo_in(root);
         cargo
-            .args(["test", "--release", "--package", package])
+            .args(["test", "--package", package])
+            .args(self.optimised.then_some("--release"))
             .args(["--test", self.test, "--no-run", "--target-dir"])
             .arg(target)
             .env("RUSTFLAGS", self.flags())
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        if let Some(target) = self.target {
+            // A target of its own for the sanitizer, which is an unstable flag.
+            cargo.args(["--target", target]).env("RUSTC_BOOTSTRAP", "1");
+        }
         process::build(&mut cargo, self.test)
     }
 
     fn flags(self) -> OsString {
         let mut flags = env::var_os("RUSTFLAGS").unwrap_or_default();
-        flags.push(format!(" --cfg {}", self.cfg));
+        flags.push(format!(" {}", self.flags));
         flags
     }
 
@@ -105,7 +135,7 @@ impl Checker {
             return Err(Error::NoModels {
                 package,
                 target: self.test,
-                cfg: self.cfg,
+                flags: self.flags,
             });
         }
         Ok(models)
@@ -118,7 +148,8 @@ impl Checker {
         if env::var_os(LOOM_PREEMPTIONS.0).is_none() {
             command.env(LOOM_PREEMPTIONS.0, LOOM_PREEMPTIONS.1);
         }
-        let ended = process::limited(&mut command, LIMIT)?;
+        command.env(san::OPTIONS.0, san::OPTIONS.1);
+        let ended = process::limited(&mut command, self.limit)?;
         Ok(Run {
             model: model.name.clone(),
             ended,
@@ -193,7 +224,7 @@ impl Run {
         match self.ended.how {
             How::Passed => "ok".to_owned(),
             How::Failed(status) => format!("FAILED ({status})"),
-            How::TimedOut => format!("NOT FINISHED within {} s", LIMIT.as_secs()),
+            How::TimedOut => format!("NOT FINISHED after {:.0} s", self.ended.seconds),
         }
     }
 

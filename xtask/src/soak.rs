@@ -4,6 +4,8 @@
 //! half a request, and break off. Every tenth of the time what the server holds is written down:
 //! tasks, timers, registered sockets and descriptors, memory. At the end the load stops, and what was
 //! held must be given back.
+//!
+//! `--mix` runs every front end on one runtime instead (`examples/soak_mix.rs`), for ten minutes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,7 +29,15 @@ const GROWTH: f64 = 1.25;
 /// How long the server has to give back what it held for the load.
 const SETTLE: Duration = Duration::from_secs(40);
 
+/// How long all front ends are mixed unless told otherwise.
+const MIX_SECONDS: u64 = 600;
+
 pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(), Error> {
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "--mix"
+    {
+        return mix(workspace, rest);
+    }
     let seconds = match arguments {
         [] => 60,
         [seconds] => seconds
@@ -62,6 +72,25 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(),
     let looks = soak(&mut server, Duration::from_secs(seconds))?;
     server.end()?;
     verdict(&looks)
+}
+
+/// All front ends together; the program itself says whether what it holds stays flat.
+fn mix(workspace: &Workspace, arguments: &[String]) -> Result<(), Error> {
+    let seconds = match arguments {
+        [] => MIX_SECONDS,
+        [seconds] => seconds
+            .parse()
+            .ok()
+            .filter(|seconds| *seconds >= 10)
+            .ok_or_else(|| Error::usage("`soak --mix` takes a number of seconds, 10 or more"))?,
+        _ => return Err(Error::usage("`soak --mix` takes a number of seconds")),
+    };
+    let mut build = workspace.cargo();
+    build
+        .args(["build", "--release", "-p", "windlass", "--features", "lua"])
+        .args(["--example", "soak_mix"]);
+    let program = process::build(&mut build, "soak_mix")?;
+    process::run(Command::new(program).arg(seconds.to_string()))
 }
 
 /// The server's process.

@@ -4,12 +4,12 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::error::Error;
-use crate::instructions::{self, Skipped};
+use crate::instructions;
 use crate::models::{LOOM, SHUTTLE};
 use crate::process;
 use crate::text;
 use crate::workspace::Workspace;
-use crate::{contract, tidy};
+use crate::{contract, san, tidy};
 
 /// One step of the whole.
 struct Step {
@@ -22,7 +22,7 @@ struct Step {
 enum Done {
     Passed,
     /// It cannot run here; the reason is said, and it counts as passed.
-    Skipped(Skipped),
+    Skipped(String),
 }
 
 const STEPS: &[Step] = &[
@@ -67,6 +67,14 @@ const STEPS: &[Step] = &[
         run: |workspace| SHUTTLE.check(workspace, None).map(|()| Done::Passed),
     },
     Step {
+        name: "san",
+        about: "the adversary programs under AddressSanitizer, where there is one",
+        run: |workspace| match san::possible() {
+            Ok(()) => san::quick(workspace).map(|()| Done::Passed),
+            Err(error) => Ok(Done::Skipped(error.to_string())),
+        },
+    },
+    Step {
         name: "tidy",
         about: "layers, links, leftovers, unsafe code, weaken.list",
         run: |workspace| tidy::check(workspace).map(|()| Done::Passed),
@@ -81,7 +89,7 @@ const STEPS: &[Step] = &[
         about: "instruction counts of hot paths, where valgrind is installed",
         run: |workspace| match instructions::possible(workspace) {
             Ok(()) => instructions::check(workspace).map(|()| Done::Passed),
-            Err(skipped) => Ok(Done::Skipped(skipped)),
+            Err(skipped) => Ok(Done::Skipped(skipped.to_string())),
         },
     },
 ];

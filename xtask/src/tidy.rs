@@ -3,6 +3,7 @@
 mod layers;
 mod leftovers;
 mod links;
+mod reachable;
 mod unsafe_code;
 
 use std::fmt;
@@ -50,6 +51,8 @@ enum Problem {
     Unsafe { file: String, line: usize },
     /// A crate root that does not forbid unsafe code.
     NotForbidden { file: String },
+    /// A source file that no module declaration leads to.
+    NeverCompiled { file: String },
     /// A weakening that no longer fits the code.
     Weakening(ListError),
 }
@@ -102,6 +105,10 @@ impl fmt::Display for Problem {
             Problem::NotForbidden { file } => {
                 write!(f, "{file}: this crate root needs #![forbid(unsafe_code)]")
             }
+            Problem::NeverCompiled { file } => write!(
+                f,
+                "{file}: no `mod` leads to it, so it is never compiled; declare it or delete it"
+            ),
             Problem::Weakening(error) => error.fmt(f),
         }
     }
@@ -116,8 +123,10 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(),
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let files = workspace.files()?;
-    let packages = layers::packages(&workspace.metadata()?, &workspace.root)?;
+    let metadata = workspace.metadata()?;
+    let packages = layers::packages(&metadata, &workspace.root)?;
     let mut problems = layers::check(&packages);
+    problems.extend(reachable::check(workspace, &metadata, &files)?);
     problems.extend(architecture(workspace, &packages));
 
     for file in files.iter().filter(|file| file.ends_with(".md")) {

@@ -1,7 +1,7 @@
-//! `cargo xtask weaken`: proof that the loom models see what they are there for.
+//! `cargo xtask weaken`: proof that models and tests see what they are there for.
 //!
-//! Each entry of `xtask/weaken.list` takes one ordering or fence away, in a copy of the workspace,
-//! and its model must then fail. A model that passes anyway does not check that line.
+//! Each entry of `xtask/weaken.list` takes one ordering, fence or fix away, in a copy of the workspace,
+//! and its model or test must then fail. One that passes anyway does not check that line.
 
 mod list;
 
@@ -10,12 +10,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::models::{self, LOOM, Model};
+use crate::models::{self, ADVERSARY, Checker, LOOM, Model};
 use crate::process::How;
 use crate::text;
 use crate::workspace::Workspace;
 pub(crate) use list::ListError;
-use list::{Entry, LIST, apply, parse};
+use list::{Entry, LIST, Witness, apply, parse};
 
 /// What the copy does without.
 const LEFT_OUT: &str = "bench/";
@@ -25,6 +25,15 @@ enum Outcome {
     Caught,
     NotCaught,
     NotFinished,
+}
+
+impl Witness {
+    fn checker(self) -> Checker {
+        match self {
+            Witness::Loom => LOOM,
+            Witness::Adversary => ADVERSARY,
+        }
+    }
 }
 
 impl fmt::Display for Outcome {
@@ -41,7 +50,12 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(),
     let mut entries = parse(&workspace.read(LIST)?)?;
     if let Some(name) = models::one_name("weaken", arguments)? {
         let known = entries.iter().map(|entry| entry.name.clone()).collect();
-        entries.retain(|entry| entry.name == name);
+        // `fix-*`: all whose names begin so.
+        let is_meant = |entry: &Entry| match name.strip_suffix('*') {
+            Some(beginning) => entry.name.starts_with(beginning),
+            None => entry.name == name,
+        };
+        entries.retain(is_meant);
         if entries.is_empty() {
             return Err(Error::Unknown {
                 kind: "weakening",
@@ -188,7 +202,30 @@ impl Scratch {
 
     /// Every model passes before anything is weakened. Also puts the full names into the entries.
     fn all_pass_unweakened(&self, entries: &mut [Entry]) -> Result<(), Error> {
-        let known = LOOM.build_in(&self.root, &self.target)?;
+        let mut failed = 0;
+        for by in [Witness::Loom, Witness::Adversary] {
+            let mut entries: Vec<&mut Entry> =
+                entries.iter_mut().filter(|entry| entry.by == by).collect();
+            if !entries.is_empty() {
+                failed += self.failures_unweakened(by.checker(), &mut entries)?;
+            }
+        }
+        if failed == 0 {
+            return Ok(());
+        }
+        Err(Error::Findings {
+            check: "weaken",
+            count: failed,
+            advice: "these models fail without any weakening; repair that first",
+        })
+    }
+
+    fn failures_unweakened(
+        &self,
+        checker: Checker,
+        entries: &mut [&mut Entry],
+    ) -> Result<usize, Error> {
+        let known = self.build(checker)?;
         let mut needed: Vec<Model> = Vec::new();
         for model in entries.iter_mut().flat_map(|entry| &mut entry.models) {
             let Some([one]) = models::select(&known, model)
@@ -203,19 +240,13 @@ impl Scratch {
             }
         }
         println!("unweakened:");
-        let runs = LOOM.run_all(&needed)?;
-        let failed = runs
-            .iter()
-            .filter(|run| run.ended.how != How::Passed)
-            .count();
-        if failed == 0 {
-            return Ok(());
-        }
-        Err(Error::Findings {
-            check: "weaken",
-            count: failed,
-            advice: "these models fail without any weakening; repair that first",
-        })
+        let runs = checker.run_all(&needed)?;
+        let has_failed = |run: &&models::Run| run.ended.how != How::Passed;
+        Ok(runs.iter().filter(has_failed).count())
+    }
+
+    fn build(&self, checker: Checker) -> Result<Vec<Model>, Error> {
+        checker.build_in(&self.root, &self.target.join(checker.test))
     }
 
     /// Weakens, builds, runs the models of the entry, and puts the file back.
@@ -232,22 +263,23 @@ impl Scratch {
     }
 
     fn run_weakened(&self, entry: &Entry) -> Result<Vec<(String, f64, Outcome)>, Error> {
-        let known = LOOM
-            .build_in(&self.root, &self.target)
-            .map_err(|error| match error {
-                Error::Failed { .. } => ListError::DoesNotCompile {
-                    name: entry.name.clone(),
-                }
-                .into(),
-                other => other,
-            })?;
+        let checker = entry.by.checker();
+        let known = self.build(checker).map_err(|error| match error {
+            Error::Failed { .. } => ListError::DoesNotCompile {
+                name: entry.name.clone(),
+            }
+            .into(),
+            other => other,
+        })?;
         let mut outcomes = Vec::new();
         for model in known.iter().filter(|m| entry.models.contains(&m.name)) {
-            let run = LOOM.run_one(model)?;
-            let outcome = match run.ended.how {
-                How::Failed(_) => Outcome::Caught,
-                How::Passed => Outcome::NotCaught,
-                How::TimedOut => Outcome::NotFinished,
+            let run = checker.run_one(model)?;
+            let outcome = match (run.ended.how, entry.by) {
+                (How::Failed(_), _) => Outcome::Caught,
+                (How::Passed, _) => Outcome::NotCaught,
+                // A model that is too large shows nothing; a program that hangs does.
+                (How::TimedOut, Witness::Loom) => Outcome::NotFinished,
+                (How::TimedOut, Witness::Adversary) => Outcome::Caught,
             };
             outcomes.push((run.model, run.ended.seconds, outcome));
         }

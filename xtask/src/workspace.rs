@@ -115,5 +115,9 @@ pub(crate) fn cargo_in(dir: &Path) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut cargo = Command::new(program);
     cargo.current_dir(dir);
+    if env::var_os("CI").is_some() {
+        // A checkout that is built once gains nothing from incremental data, which takes gigabytes.
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
     cargo
 }

@@ -16,7 +16,19 @@ pub(super) struct Entry {
     /// Which occurrence of `find` is meant; without it there must be one only.
     pub(super) occurrence: Option<usize>,
     pub(super) with: String,
+    /// Who must notice.
+    pub(super) by: Witness,
+    /// The models or tests that must fail.
     pub(super) models: Vec<String>,
+}
+
+/// Who must notice that a line was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Witness {
+    /// A loom model (`model:`).
+    Loom,
+    /// A program that tries to break the runtime, under AddressSanitizer (`test:`).
+    Adversary,
 }
 
 /// What is wrong with the list or with an entry of it.
@@ -79,11 +91,11 @@ impl fmt::Display for ListError {
         match self {
             ListError::NoKey { line } => write!(
                 f,
-                "{LIST}:{line}: expected `key: value` (name, file, find, find@N, with, model)"
+                "{LIST}:{line}: expected `key: value` (name, file, find, find@N, with, model, test)"
             ),
             ListError::UnknownKey { line, key } => write!(
                 f,
-                "{LIST}:{line}: there is no key `{key}` (name, file, find, find@N, with, model)"
+                "{LIST}:{line}: there is no key `{key}` (name, file, find, find@N, with, model, test)"
             ),
             ListError::Repeated { line, key } => {
                 write!(
@@ -194,6 +206,7 @@ struct Draft {
     find: Option<(String, Option<usize>)>,
     with: Option<String>,
     model: Option<String>,
+    test: Option<String>,
 }
 
 impl Draft {
@@ -206,7 +219,8 @@ impl Draft {
             "name" => self.name.replace(value).is_some(),
             "file" => self.file.replace(value).is_some(),
             "with" => self.with.replace(value).is_some(),
-            "model" => self.model.replace(value).is_some(),
+            "model" => self.model.replace(value).is_some() || self.test.is_some(),
+            "test" => self.test.replace(value).is_some() || self.model.is_some(),
             "find" => self.find.replace((value, None)).is_some(),
             _ => match key.strip_prefix("find@") {
                 Some(number) => {
@@ -249,13 +263,18 @@ impl Draft {
             .find
             .filter(|(find, _)| !find.is_empty())
             .ok_or_else(|| missing("find"))?;
-        let models = filled(self.model, "model")?;
+        let by = match self.test {
+            Some(_) => Witness::Adversary,
+            None => Witness::Loom,
+        };
+        let models = filled(self.test.or(self.model), "model")?;
         Ok(Entry {
             name: filled(self.name, "name")?,
             file: filled(self.file, "file")?,
             find,
             occurrence,
             with: self.with.ok_or_else(|| missing("with"))?,
+            by,
             models: models
                 .split([',', ' '])
                 .filter(|m| !m.is_empty())
@@ -324,6 +343,7 @@ model: ring::steal";
             find: find.to_owned(),
             occurrence,
             with: with.to_owned(),
+            by: Witness::Loom,
             models: vec!["m".to_owned()],
         }
     }
