@@ -268,7 +268,8 @@ impl LocalTasks {
     }
 
     /// Waits until a task can go on, if one waits inside of a section that ends by itself (for children
-    /// that borrow from it). False: there is none, or this is a simulation, whose one thread must not
+    /// that borrow from it). A coroutine that drops its set is suspended meanwhile: the children may be
+    /// pinned to its worker. False: there is none, or this is a simulation, whose one thread must not
     /// sleep.
     fn wait_for_sections(&self) -> bool {
         let mut waits = false;
@@ -276,15 +277,22 @@ impl LocalTasks {
             waits = self.is_in_section(&task);
             !waits
         });
-        if !waits || with_world(|world| world.is_some()) {
+        if !waits {
             return false;
         }
-        crate::block_anywhere(std::future::poll_fn(|cx| {
+        let mut has_ready = |cx: &mut Context<'_>| {
             self.remember_waker(cx);
-            match self.shared.inbox.is_empty() {
-                true => Poll::Pending,
-                false => Poll::Ready(()),
-            }
+            !self.shared.inbox.is_empty()
+        };
+        if crate::wait::suspend(true, &mut has_ready) {
+            return true;
+        }
+        if with_world(|world| world.is_some()) {
+            return false;
+        }
+        crate::block_anywhere(std::future::poll_fn(|cx| match has_ready(cx) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }));
         true
     }

@@ -14,13 +14,13 @@
 //!    section that nothing unwinds out of, or on a simulated runtime that lives elsewhere) the thread
 //!    is named and stays for good.
 //! 4. **Threads of ours** do the same when their closure returns, and whoever joins them does not wait
-//!    for one that stays (`sync::thread::spawn`).
+//!    for one that stays (`sync::thread::spawn`), nor past a deadline for one whose thread-locals
+//!    take long (`sync::thread::join_by`).
 //!
 //! If the process exits, nothing unwinds and no thread stays: `exit` runs no destructors of values on
 //! the stack, and destroys the thread-locals of the thread that calls it under whoever uses them, with
-//! and without coroutines. **A limit that is left**: a destructor of a thread-local must not wait if a
-//! coroutine calls `exit`. The coroutine would be suspended in the middle of it, and others on the
-//! thread would go on with thread-locals that are gone.
+//! and without coroutines. A destructor of a thread-local must not wait then (the third form of the
+//! limit in the runtime's `coroutine/frame.rs`).
 //!
 //! Where marks cannot be left (other C libraries), coroutines that are suspended when the outermost
 //! call returns count as lost: they are not resumed.

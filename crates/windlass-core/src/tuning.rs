@@ -110,6 +110,8 @@ pub const WATCHDOG_WIND_DOWN_NS: u64 = 8_000_000;
 pub const GRACE_NS: u64 = 100_000_000;
 /// ... and this is how long dropping what is left may take in all.
 pub const FORCE_LIMIT_NS: u64 = 10_000_000_000;
+/// Leaked tasks that a shutdown names; the others are counted. A report is for people.
+pub const NAMED_LEAKS: usize = 16;
 
 /// Task blocks in one magazine of the block cache.
 pub const MAGAZINE: usize = 64;

@@ -26,8 +26,69 @@ use crate::time::Instant;
 pub struct Handle(Arc<Shared>);
 
 thread_local! {
-    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<EnteredStack> = const { RefCell::new(EnteredStack::new()) };
     static ENTRIES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The runtimes that the code of this thread has entered, the latest last.
+struct EnteredStack {
+    entries: Vec<Entered>,
+    /// For each coroutine that runs on this thread (one resumes another), where its own entries begin.
+    floors: Vec<usize>,
+    /// Guards that were dropped while their entry was with a suspended coroutine.
+    gone: Vec<u64>,
+}
+
+impl EnteredStack {
+    const fn new() -> EnteredStack {
+        EnteredStack {
+            entries: Vec::new(),
+            floors: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    fn current(&self) -> Option<&Handle> {
+        self.entries.last().map(|entered| &entered.handle)
+    }
+
+    /// The guard of this number is dropped, on whatever stack: only its own runtime is left.
+    fn leave(&mut self, number: u64) -> Option<Entered> {
+        let index = self.entries.iter().rposition(|own| own.number == number);
+        let Some(index) = index else {
+            self.gone.push(number);
+            return None;
+        };
+        for floor in &mut self.floors {
+            *floor -= usize::from(*floor > index);
+        }
+        Some(self.entries.remove(index))
+    }
+
+    /// A coroutine goes on, with the runtimes that it has entered; gives those whose guards are gone.
+    fn begin_resume(&mut self, own: Vec<Entered>) -> Vec<Entered> {
+        self.floors.push(self.entries.len());
+        if self.gone.is_empty() {
+            self.entries.extend(own);
+            return Vec::new();
+        }
+        let (left, kept): (Vec<_>, Vec<_>) = own
+            .into_iter()
+            .partition(|own| self.gone.contains(&own.number));
+        self.gone
+            .retain(|number| left.iter().all(|own| own.number != *number));
+        self.entries.extend(kept);
+        left
+    }
+
+    /// The coroutine was suspended: the runtimes that it has entered are not entered by the code that
+    /// runs next.
+    fn end_resume(&mut self) -> Vec<Entered> {
+        match self.floors.pop() {
+            Some(floor) => self.entries.split_off(floor),
+            None => Vec::new(),
+        }
+    }
 }
 
 /// A runtime that this thread has entered.
@@ -37,29 +98,16 @@ pub(crate) struct Entered {
     handle: Handle,
 }
 
-/// How many runtimes this thread has entered.
-pub(crate) fn entered_depth() -> usize {
-    ENTERED
-        .try_with(|entered| entered.borrow().len())
-        .unwrap_or(0)
-}
-
-/// A coroutine was suspended on a thread that is no worker: the runtimes that it has entered since
-/// `depth` are not entered by the code that runs next.
-pub(crate) fn take_entered(depth: usize) -> Vec<Entered> {
-    ENTERED
-        .try_with(|entered| match entered.borrow_mut() {
-            mut entered if entered.len() > depth => entered.split_off(depth),
-            _ => Vec::new(),
-        })
-        .unwrap_or_default()
-}
-
-/// The coroutine goes on.
-pub(crate) fn put_entered(again: Vec<Entered>) {
-    if !again.is_empty() {
-        let _ = ENTERED.try_with(|entered| entered.borrow_mut().extend(again));
-    }
+/// Runs `switch`, which goes over to a coroutine on a thread that is no worker and comes back, with the
+/// runtimes that the coroutine has entered (`own`) on top of those of the thread.
+pub(crate) fn with_entered<R>(own: &Cell<Vec<Entered>>, switch: impl FnOnce() -> R) -> R {
+    // A thread that ends has left every runtime. Handles are dropped when nothing is borrowed.
+    let left = ENTERED.try_with(|entered| entered.borrow_mut().begin_resume(own.take()));
+    drop(left);
+    let result = switch();
+    let taken = ENTERED.try_with(|entered| entered.borrow_mut().end_resume());
+    own.set(taken.unwrap_or_default());
+    result
 }
 
 /// This thread is in no runtime.
@@ -129,10 +177,7 @@ impl Handle {
             return Ok(Handle(shared));
         }
         // A thread that ends has left every runtime.
-        let entered = ENTERED.try_with(|entered| {
-            let entered = entered.borrow();
-            entered.last().map(|entered| entered.handle.clone())
-        });
+        let entered = ENTERED.try_with(|entered| entered.borrow().current().cloned());
         entered.ok().flatten().ok_or(NoRuntime)
     }
 
@@ -352,7 +397,8 @@ impl Handle {
     pub fn enter(&self) -> EnterGuard {
         let number = ENTRIES.with(|entries| entries.replace(entries.get() + 1));
         let handle = self.clone();
-        let _ = ENTERED.try_with(|entered| entered.borrow_mut().push(Entered { number, handle }));
+        let entry = Entered { number, handle };
+        let _ = ENTERED.try_with(|entered| entered.borrow_mut().entries.push(entry));
         EnterGuard {
             number,
             thread: PhantomData,
@@ -385,7 +431,8 @@ impl Handle {
     }
 }
 
-/// Leaves the runtime again when dropped. Guards are dropped in the reverse order of entering.
+/// Leaves the runtime again when dropped, also if guards are dropped in another order than the
+/// reverse one of entering.
 #[derive(Debug)]
 #[must_use = "the runtime is left when the guard is dropped"]
 pub struct EnterGuard {
@@ -396,14 +443,8 @@ pub struct EnterGuard {
 
 impl Drop for EnterGuard {
     fn drop(&mut self) {
-        let left = ENTERED.try_with(|entered| {
-            let mut entered = entered.borrow_mut();
-            // Also when guards are dropped out of order: everything entered since then is left.
-            let own = entered
-                .iter()
-                .rposition(|entered| entered.number == self.number)?;
-            Some(entered.split_off(own))
-        });
+        // The handle is dropped when nothing is borrowed.
+        let left = ENTERED.try_with(|entered| entered.borrow_mut().leave(self.number));
         drop(left);
     }
 }
@@ -456,7 +497,7 @@ where
     let mut task = Some((body, options));
     let spawned = ENTERED.try_with(|entered| {
         let entered = entered.borrow();
-        let runtime = &entered.last()?.handle;
+        let runtime = entered.current()?;
         let (body, options) = task.take()?;
         Some(runtime.pool().spawn_from_outside(body, options))
     });

@@ -6,11 +6,11 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use windlass_core::observe::{Event, Recording, StuckWorker};
+use windlass_core::observe::{Event, LeakedTask, Recording, StuckWorker};
 use windlass_core::sched::ResizeError;
 use windlass_core::sched::pool::{Hooks, Pool, StallHook, StopReport};
 use windlass_core::sched::simulate::Trace;
-use windlass_core::sync::{Mutex, clock};
+use windlass_core::sync::{Mutex, UnfinishedThread, clock};
 use windlass_core::task::JoinHandle;
 use windlass_core::thread_end;
 
@@ -128,8 +128,13 @@ pub struct ShutdownReport {
     pub stuck_workers: Vec<StuckWorker>,
     /// Blocking closures that were still running; their threads are detached.
     pub stuck_jobs: Vec<StuckJob>,
+    /// Threads that did not end although their code had: a thread-local's destructor hangs, or a stall
+    /// hook. They are detached.
+    pub stuck_threads: Vec<UnfinishedThread>,
     /// Suspended tasks that no worker was left to drop.
     pub leaked_tasks: usize,
+    /// The first of these tasks, at most 16 for each pool.
+    pub leaked: Vec<LeakedTask>,
     /// What front ends could not stop in time: processes, a line each.
     pub not_stopped: Vec<String>,
     /// Coroutines that did not unwind; they are leaked with their stacks.
@@ -145,6 +150,7 @@ impl ShutdownReport {
     pub fn is_clean(&self) -> bool {
         self.stuck_workers.is_empty()
             && self.stuck_jobs.is_empty()
+            && self.stuck_threads.is_empty()
             && self.leaked_tasks == 0
             && self.leaked_coroutines.is_empty()
             && self.not_stopped.is_empty()
@@ -170,12 +176,16 @@ impl fmt::Display for ShutdownReport {
         self.leaked_coroutines
             .iter()
             .try_for_each(|leaked| write!(f, "\n  {leaked}"))?;
-        if self.leaked_tasks > 0 {
-            write!(
-                f,
-                "\n  {} suspended tasks could not be dropped",
-                self.leaked_tasks
-            )?;
+        self.stuck_threads
+            .iter()
+            .try_for_each(|thread| write!(f, "\n  {thread}"))?;
+        self.leaked
+            .iter()
+            .try_for_each(|task| write!(f, "\n  {task}"))?;
+        let unnamed = self.leaked_tasks.saturating_sub(self.leaked.len());
+        if unnamed > 0 {
+            let more = if self.leaked.is_empty() { "" } else { "more " };
+            write!(f, "\n  {unnamed} {more}suspended tasks could not be dropped")?;
         }
         if self.stuck_tokio {
             write!(f, "\n  the tokio guest: something in it blocks its thread")?;
@@ -393,13 +403,9 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
         Reality::Real(driver) => {
             let mut report = StopReport::default();
             for private in shared.private_pools() {
-                let more = private.shutdown(left());
-                report.stuck.extend(more.stuck);
-                report.leaked_tasks += more.leaked_tasks;
+                report.merge(private.shutdown(left()));
             }
-            let more = shared.pool.shutdown(Some(left()));
-            report.stuck.extend(more.stuck);
-            report.leaked_tasks += more.leaked_tasks;
+            report.merge(shared.pool.shutdown(Some(left())));
             driver.close();
             (report, shared.blocking.join(left()))
         }
@@ -413,7 +419,9 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
         stuck_tokio: !tokio_ended,
         stuck_workers: pool.stuck,
         stuck_jobs,
+        stuck_threads: pool.unfinished_threads,
         leaked_tasks: pool.leaked_tasks,
+        leaked: pool.leaked,
         not_stopped,
         leaked_coroutines: std::mem::take(&mut *shared.leaked.lock()),
         took: Duration::from_nanos(clock::now() - began),

@@ -11,4 +11,4 @@ pub(crate) use counters::Counters;
 pub(crate) use pulse::Pulse;
 pub(crate) use recorder::Recorder;
 pub use recorder::{Event, EventKind, Recording};
-pub use snapshot::{PoolSnapshot, Stall, StuckWorker, WorkerSnapshot, WorkerState};
+pub use snapshot::{LeakedTask, PoolSnapshot, Stall, StuckWorker, WorkerSnapshot, WorkerState};

@@ -3,6 +3,8 @@
 use std::panic::Location;
 use std::time::Duration;
 
+use crate::task::TaskRef;
+
 /// A pool at one moment. Numbers of different workers are not from the same instant.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
@@ -161,6 +163,37 @@ impl std::fmt::Display for StuckWorker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "worker {} did not return from ", self.worker)?;
         describe(f, self.name.as_deref(), self.location)
+    }
+}
+
+/// A suspended task that could not be dropped: no worker was left that could do it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LeakedTask {
+    /// The number of the task.
+    pub task: u64,
+    /// Its name.
+    pub name: Option<String>,
+    /// Where it was spawned.
+    pub location: &'static Location<'static>,
+}
+
+impl LeakedTask {
+    pub(crate) fn of(task: &TaskRef) -> LeakedTask {
+        let header = task.header();
+        let meta = header.meta();
+        LeakedTask {
+            task: header.id().get(),
+            name: meta.name().map(|name| name.to_string()),
+            location: meta.location(),
+        }
+    }
+}
+
+impl std::fmt::Display for LeakedTask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        describe(f, self.name.as_deref(), Some(self.location))?;
+        f.write_str(", is suspended and could not be dropped")
     }
 }
 

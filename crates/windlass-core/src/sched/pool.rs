@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::context;
 use crate::observe::{
-    Counters, Event, PoolSnapshot, Pulse, Recorder, Recording, StuckWorker, WorkerSnapshot,
-    WorkerState,
+    Counters, Event, LeakedTask, PoolSnapshot, Pulse, Recorder, Recording, StuckWorker,
+    WorkerSnapshot, WorkerState,
 };
 use crate::queue::{Batch, Classes, Closed, Deque, Injector, Linked, Ring, Slot};
 pub use crate::sched::config::{Config, EventHook, Hooks, Spin, StallHook, ThreadHook};
@@ -20,7 +20,7 @@ use crate::sched::stop::{Phase, Stop};
 use crate::sched::watchdog::{self, Watchdog};
 use crate::sched::worker::Worker;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use crate::sync::{Arc, Mutex, Padded, Parker, Wakeup, clock, thread};
+use crate::sync::{Arc, Mutex, Padded, Parker, UnfinishedThread, Wakeup, clock, thread};
 use crate::task::state::Home;
 use crate::task::{
     Body, Class, Entry, Header, JoinHandle, Options, Registry, TaskId, block_cache, contain,
@@ -150,6 +150,20 @@ pub struct StopReport {
     pub stuck: Vec<StuckWorker>,
     /// Tasks that were suspended and could not be dropped, because no worker was left to do it.
     pub leaked_tasks: usize,
+    /// The first of them, at most [`tuning::NAMED_LEAKS`].
+    pub leaked: Vec<LeakedTask>,
+    /// Threads that did not end, although their worker had left; they are detached.
+    pub unfinished_threads: Vec<UnfinishedThread>,
+}
+
+impl StopReport {
+    /// Adds what another pool reports.
+    pub fn merge(&mut self, other: StopReport) {
+        self.stuck.extend(other.stuck);
+        self.leaked_tasks += other.leaked_tasks;
+        self.leaked.extend(other.leaked);
+        self.unfinished_threads.extend(other.unfinished_threads);
+    }
 }
 
 impl Pool {
@@ -603,10 +617,12 @@ impl Pool {
                 .remotes()
                 .map(|remote| remote.registry.len())
                 .sum();
+            let leaked = self.suspended(tuning::NAMED_LEAKS);
+            report.leaked = leaked.iter().map(LeakedTask::of).collect();
         }
         self.stop.advance(Phase::Exiting);
         self.unpark_all();
-        self.join_threads(&report);
+        self.join_threads(&mut report, deadline);
         report
     }
 
@@ -676,20 +692,23 @@ impl Pool {
         }
     }
 
-    fn join_threads(&self, report: &StopReport) {
+    /// Waits for the threads until the deadline, or for a grace period if that is later: destructors
+    /// of thread-locals, and the hook of the watchdog, are code of others.
+    fn join_threads(&self, report: &mut StopReport, deadline: Option<u64>) {
         self.watchdog.stop();
-        for (index, thread) in self.crew.close().into_iter().enumerate() {
-            let Some(thread) = thread else {
-                continue;
-            };
-            if report.stuck.iter().all(|stuck| stuck.worker != index) {
-                // A worker catches the panics of its tasks; its own would have aborted.
-                let _ = thread.join();
-            }
-        }
+        let deadline = deadline.map(|deadline| deadline.max(clock::now() + tuning::GRACE_NS));
+        let is_stuck = |index| report.stuck.iter().any(|stuck| stuck.worker == index);
+        let threads = self.crew.close().into_iter().enumerate();
+        let workers: Vec<_> = threads
+            .filter(|(index, _)| !is_stuck(*index))
+            .filter_map(|(_, thread)| thread)
+            .collect();
         let watchdog = self.watchdog_thread.lock().take();
-        if let Some(watchdog) = watchdog {
-            let _ = watchdog.join();
+        for thread in workers.into_iter().chain(watchdog) {
+            // A worker catches the panics of its tasks; its own would have aborted.
+            if let Err(unfinished) = thread::join_by(thread, deadline) {
+                report.unfinished_threads.push(unfinished);
+            }
         }
     }
 

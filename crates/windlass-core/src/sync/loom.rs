@@ -43,6 +43,14 @@ pub mod thread {
     {
         Ok(loom::thread::spawn(f))
     }
+
+    /// Waits for a thread; a model has no deadlines.
+    pub fn join_by<T>(
+        thread: JoinHandle<T>,
+        _deadline: Option<u64>,
+    ) -> Result<std::thread::Result<T>, crate::sync::UnfinishedThread> {
+        Ok(thread.join())
+    }
 }
 
 /// A modelled lock.

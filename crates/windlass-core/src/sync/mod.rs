@@ -32,6 +32,36 @@ pub use world::{World, random, with_world};
 #[cfg(any(windlass_loom, windlass_shuttle))]
 pub(crate) use imp::thread_local;
 
+/// A thread that had not ended when the time to wait for it was over.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct UnfinishedThread {
+    /// The name of the thread.
+    pub name: String,
+    /// What the thread still does.
+    pub runs: StillRuns,
+}
+
+/// What keeps a thread from its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StillRuns {
+    /// The closure that the thread was started with.
+    Closure,
+    /// The destructor of one of its thread-locals.
+    ThreadLocals,
+}
+
+impl std::fmt::Display for UnfinishedThread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let runs = match self.runs {
+            StillRuns::Closure => "the code that it was started with",
+            StillRuns::ThreadLocals => "the destructor of a thread-local",
+        };
+        write!(f, "thread {} did not return from {runs}", self.name)
+    }
+}
+
 /// Keeps a value on cache lines of its own, so that writers of the neighbours do not slow it down.
 #[repr(align(128))]
 #[derive(Debug, Default)]

@@ -141,17 +141,35 @@ pub mod hint {
 /// Threads.
 pub mod thread {
     use std::any::Any;
+    use std::cell::RefCell;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
+    use std::time::Duration;
 
     pub use std::thread::{ThreadId, current, panicking};
 
     use super::{Condvar, Mutex};
+    use crate::sync::{StillRuns, UnfinishedThread, clock};
     use crate::thread_end;
 
     /// Gives the core away.
     pub fn yield_now() {
         std::thread::yield_now();
+    }
+
+    thread_local! {
+        /// The first thread-local of a thread of ours that has a destructor. The C library destroys
+        /// the oldest last, so all others are gone when this one is.
+        static LAST_DESTROYED: RefCell<Option<TellEnd>> = const { RefCell::new(None) };
+    }
+
+    /// Tells the joiner when it is dropped.
+    struct TellEnd(Arc<dyn Fn() + Send + Sync>);
+
+    impl Drop for TellEnd {
+        fn drop(&mut self) {
+            (self.0)();
+        }
     }
 
     /// Starts a named OS thread; `stack` of 0 means the platform's default stack size.
@@ -165,14 +183,17 @@ pub mod thread {
             builder = builder.stack_size(stack);
         }
         let ending = Arc::new(Ending {
-            result: Mutex::new(None),
-            has_ended: Condvar::new(),
+            progress: Mutex::new(Progress::Runs),
+            changed: Condvar::new(),
         });
         let own = ending.clone();
         let thread = builder.spawn(move || {
+            let at_end = own.clone();
+            let tell = TellEnd(Arc::new(move || at_end.note_destroyed()));
+            LAST_DESTROYED.with(|last| last.replace(Some(tell)));
             let output = catch_unwind(AssertUnwindSafe(f));
             let stays = thread_end::finish();
-            own.tell(Ended { output, stays });
+            own.note_returned(output, stays);
             drop(own);
             if stays {
                 thread_end::stay();
@@ -188,46 +209,110 @@ pub mod thread {
         ending: Arc<Ending<T>>,
     }
 
-    /// Where a thread leaves its result.
+    /// How far a thread has come, and where it leaves its result.
     #[derive(Debug)]
     struct Ending<T> {
-        result: Mutex<Option<Ended<T>>>,
-        has_ended: Condvar,
+        progress: Mutex<Progress<T>>,
+        changed: Condvar,
     }
 
     #[derive(Debug)]
-    struct Ended<T> {
-        output: Result<T, Box<dyn Any + Send>>,
-        /// The thread stays, because of coroutines that did not unwind (`thread_end`).
-        stays: bool,
+    enum Progress<T> {
+        /// Its closure has not returned.
+        Runs,
+        /// Its closure has returned, and its thread-locals are destroyed now.
+        Returned(Result<T, Payload>),
+        /// Its thread-locals are destroyed, or it stays for good because of coroutines that did not
+        /// unwind (`thread_end`).
+        Over {
+            output: Option<Result<T, Payload>>,
+            stays: bool,
+        },
     }
+
+    type Payload = Box<dyn Any + Send>;
 
     impl<T> JoinHandle<T> {
         /// Waits until the thread has ended, or stays for good with its closure ended. The error is the
         /// payload of its panic.
-        pub fn join(self) -> Result<T, Box<dyn Any + Send>> {
-            let ended = self.ending.wait();
-            if !ended.stays {
-                // Its closure caught every panic.
-                let _ = self.thread.join();
+        pub fn join(self) -> Result<T, Payload> {
+            match join_by(self, None) {
+                Ok(output) => output,
+                Err(_) => unreachable!("there is no deadline"),
             }
-            ended.output
         }
     }
 
+    /// As [`JoinHandle::join`], until `deadline` on the clock; then the thread is left to itself.
+    pub fn join_by<T>(
+        thread: JoinHandle<T>,
+        deadline: Option<u64>,
+    ) -> Result<Result<T, Payload>, UnfinishedThread> {
+        let JoinHandle { thread, ending } = thread;
+        let (output, stays) = ending.wait(deadline).map_err(|runs| UnfinishedThread {
+            name: thread.thread().name().unwrap_or("(unnamed)").to_owned(),
+            runs,
+        })?;
+        if !stays {
+            // Its closure caught every panic, and its thread-locals are gone: it ends.
+            let _ = thread.join();
+        }
+        Ok(output)
+    }
+
     impl<T> Ending<T> {
-        fn tell(&self, ended: Ended<T>) {
-            *self.result.lock() = Some(ended);
-            self.has_ended.notify_all();
+        fn note_returned(&self, output: Result<T, Payload>, stays: bool) {
+            *self.progress.lock() = match stays {
+                true => Progress::Over {
+                    output: Some(output),
+                    stays,
+                },
+                false => Progress::Returned(output),
+            };
+            self.changed.notify_all();
         }
 
-        fn wait(&self) -> Ended<T> {
-            let mut result = self.result.lock();
+        fn note_destroyed(&self) {
+            let mut progress = self.progress.lock();
+            let output = match std::mem::replace(&mut *progress, Progress::Runs) {
+                Progress::Returned(output) => Some(output),
+                // It stays, and its joiner knows.
+                Progress::Over { output, .. } => output,
+                // The process exits on this thread, inside of its closure.
+                Progress::Runs => return,
+            };
+            *progress = Progress::Over {
+                output,
+                stays: false,
+            };
+            drop(progress);
+            self.changed.notify_all();
+        }
+
+        /// The result, and whether the thread stays.
+        fn wait(&self, deadline: Option<u64>) -> Result<(Result<T, Payload>, bool), StillRuns> {
+            let mut progress = self.progress.lock();
             loop {
-                if let Some(ended) = result.take() {
-                    return ended;
+                if let Progress::Over { output, stays } = &mut *progress
+                    && let Some(output) = output.take()
+                {
+                    return Ok((output, *stays));
                 }
-                result = self.has_ended.wait(result);
+                let Some(deadline) = deadline else {
+                    progress = self.changed.wait(progress);
+                    continue;
+                };
+                let left = deadline.saturating_sub(clock::now());
+                if left == 0 {
+                    return Err(match *progress {
+                        Progress::Runs => StillRuns::Closure,
+                        Progress::Returned(_) | Progress::Over { .. } => StillRuns::ThreadLocals,
+                    });
+                }
+                progress = self
+                    .changed
+                    .wait_for(progress, Duration::from_nanos(left))
+                    .0;
             }
         }
     }

@@ -37,6 +37,14 @@ pub mod thread {
     {
         shuttle::thread::Builder::new().name(name).spawn(f)
     }
+
+    /// Waits for a thread; a model has no deadlines.
+    pub fn join_by<T>(
+        thread: JoinHandle<T>,
+        _deadline: Option<u64>,
+    ) -> Result<std::thread::Result<T>, crate::sync::UnfinishedThread> {
+        Ok(thread.join())
+    }
 }
 
 /// A lock whose hand-over shuttle decides.

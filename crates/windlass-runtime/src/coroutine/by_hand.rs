@@ -19,16 +19,18 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
 
 use windlass_core::context::RunsTasks;
 use windlass_core::sync::thread::panicking;
 use windlass_core::task::{Unwound, drop_payload};
 
-use super::DEFAULT_STACK;
 use super::body::Machine;
+use super::{DEFAULT_STACK, frame};
 use super::slab::{SizeClass, StackError};
 use super::stack::Stack;
+use crate::sync::Notify;
 
 /// Runs `f` with a [`Driver`], which makes coroutines that are resumed by hand, on this thread.
 ///
@@ -221,8 +223,8 @@ pub enum Finish<T> {
     /// The thread unwinds at the moment, or is inside of another runtime than the one in which the
     /// coroutine began: it unwinds at the end of [`drive`].
     Later,
-    /// It is inside a section that nothing unwinds out of, or goes on waiting although it is told to end.
-    /// It is leaked with its stack, and its thread stays.
+    /// It is inside of foreign code, which nothing unwinds out of, or goes on waiting although it is told
+    /// to end. It is leaked with its stack, and its thread stays.
     Leaked,
 }
 
@@ -251,9 +253,16 @@ impl<T: 'static> Driven<T> {
             // this is inside of a runtime in which it did not begin.
             return Ok(Finish::Later);
         }
-        machine.frame().finish_by_hand();
-        while !machine.frame().is_shielded() && !machine.frame().has_given_up() {
+        let woken = Arc::new(Woken(Notify::new()));
+        machine.frame().finish_by_hand(Waker::from(woken.clone()));
+        while !machine.frame().is_in_foreign_code() && !machine.frame().has_given_up() {
             match machine.as_mut().resume() {
+                // In a section it waits for others that borrow from it, and cannot unwind before they end.
+                Poll::Pending if machine.frame().is_shielded() => {
+                    if !frame::wait_shielded(woken.0.notified()) {
+                        break;
+                    }
+                }
                 Poll::Pending => {}
                 Poll::Ready(Ok(output)) => return Ok(Finish::Returned(output)),
                 Poll::Ready(Err(payload)) if payload.is::<Unwound>() => return Ok(Finish::Ended),
@@ -261,6 +270,19 @@ impl<T: 'static> Driven<T> {
             }
         }
         Ok(Finish::Leaked)
+    }
+}
+
+/// What the waits of a coroutine that is told to end wake.
+struct Woken(Notify);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.notify_one();
     }
 }
 

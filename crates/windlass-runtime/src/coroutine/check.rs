@@ -13,6 +13,9 @@
 //! Nor may a coroutine be suspended while it makes the initial value of a `thread_local!`. The names of
 //! the functions on its stack tell, in programs that have symbols. Naming them takes long, so each
 //! depth at which a coroutine of one kind is suspended is looked at once.
+//!
+//! Nor may a coroutine be suspended while it exits the process, by the destructor of a thread-local that
+//! waits: others on the thread would go on with thread-locals that are gone.
 
 use std::backtrace::Backtrace;
 use std::collections::HashSet;
@@ -20,6 +23,7 @@ use std::panic::Location;
 use std::sync::OnceLock;
 
 use windlass_core::sync::Mutex;
+use windlass_core::thread_end;
 
 use super::frame::{Bounds, Frame};
 
@@ -103,6 +107,13 @@ fn check_stack(frame: &Frame) {
         die(frame, "was suspended by code on another stack");
     }
     check_initial_values(frame, top - address);
+    if thread_end::process_exits() {
+        die(
+            frame,
+            "waits while it exits the process, in the destructor of a thread-local; others on this \
+             thread may use thread-locals that are gone",
+        );
+    }
 }
 
 /// Where coroutines of one kind were spawned, and how deep their stacks were when they were suspended.
@@ -128,11 +139,15 @@ fn check_initial_values(frame: &Frame, depth: usize) {
     }
 }
 
-/// True if a function of the standard library that makes such a value is among those that are named.
+/// True if a function of the standard library that makes such a value is on the stack. With full
+/// debug information, and with none, the name of the function has its path; with line tables only
+/// the name of its file has.
 fn makes_initial_value(stack: &str) -> bool {
-    stack
-        .lines()
-        .any(|line| line.contains("thread_local::") && line.contains("::lazy::"))
+    stack.lines().any(|line| {
+        let is_function = line.contains("thread_local::") && line.contains("::lazy::");
+        let is_file = line.contains("thread_local/") && line.contains("/lazy.rs:");
+        is_function || is_file
+    })
 }
 
 #[cold]

@@ -28,13 +28,16 @@
 //!
 //! **The one limit of safe coroutines** is a thread-local of another library that relies on calls
 //! of a thread being nested. Coroutines that take turns on a thread are not, and we cannot see or exchange
-//! what is not ours. It has two forms, and `WINDLASS_CHECK=1` looks for both (`check.rs`):
+//! what is not ours. It has three forms, and `WINDLASS_CHECK=1` looks for all of them (`check.rs`):
 //!
 //! - What a library keeps in a thread-local for the duration of a call, by a pointer to something on the
 //!   stack (the crate `scoped-tls` does so). If two coroutines of one worker wait inside such a call, the
 //!   pointers are restored in the wrong order, and one may dangle.
 //! - The initial value of a `thread_local!` may be made twice if a coroutine waits while it makes it:
 //!   the second one takes the place of the first, to which others may have references.
+//! - `exit` destroys the thread-locals of its thread. If a coroutine calls it, and one of these
+//!   destructors waits, the coroutine is suspended in the middle of it, and others on the thread may go on
+//!   with references to thread-locals that are gone.
 //!
 //! A migrating coroutine may find itself on another thread after a suspension. So nothing here keeps
 //! a reference to a thread-local over one, and what reads a thread-local is a function of its own.
@@ -81,8 +84,8 @@ pub(super) struct Frame {
     levels_left: LevelsLeft,
     /// Cancellations raised.
     raised: Cell<usize>,
-    /// Driven by hand, and told to end.
-    finishing: Cell<bool>,
+    /// Driven by hand, and told to end: what it waits for wakes this from then on.
+    finishing: OnceCell<Waker>,
     bounds: Cell<Bounds>,
     /// Its stack, for AddressSanitizer.
     side: sanitizer::Side,
@@ -151,21 +154,12 @@ impl Frame {
         // It does not unwind: what a coroutine raises is caught on its own stack.
         let result = match self.pool.get() {
             Some(_) => switch(),
-            None => self.with_entered(switch),
+            // On a worker there is no need: a worker is in its own runtime, whatever was entered there.
+            None => handle::with_entered(&self.entered, switch),
         };
         self.levels_left.exchange();
         self.taken_out.set(context::take_out(before));
         replace_current(outer);
-        result
-    }
-
-    /// Runs `switch` with the runtimes that the coroutine has entered. On a worker there is no need:
-    /// a worker is in its own runtime, whatever was entered there.
-    fn with_entered<R>(&self, switch: impl FnOnce() -> R) -> R {
-        let depth = handle::entered_depth();
-        handle::put_entered(self.entered.take());
-        let result = switch();
-        self.entered.set(handle::take_entered(depth));
         result
     }
 
@@ -218,9 +212,10 @@ impl Frame {
         self.parking.get_or_init(Arc::default)
     }
 
-    /// From now on every suspension point raises.
-    pub(super) fn finish_by_hand(&self) {
-        self.finishing.set(true);
+    /// From now on every suspension point raises, and what a wait inside of a section waits for wakes
+    /// `waker`.
+    pub(super) fn finish_by_hand(&self, waker: Waker) {
+        let _ = self.finishing.set(waker);
     }
 
     pub(super) fn is_shielded(&self) -> bool {
@@ -252,7 +247,7 @@ impl Frame {
         }
         match self.header() {
             Some(task) => task.state().cancel_applies(),
-            None => self.finishing.get(),
+            None => self.finishing.get().is_some(),
         }
     }
 
@@ -303,15 +298,18 @@ impl Frame {
         self.with_context(|cx| future.poll(cx))
     }
 
-    /// Calls `f` with a context whose waker resumes this coroutine. Nobody is told of a wake if it is
-    /// driven by hand.
+    /// Calls `f` with a context whose waker resumes this coroutine. If it is driven by hand, a wake has
+    /// an effect only while it is told to end.
     #[inline(always)]
     fn with_context<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         match self.task.get() {
             // SAFETY: rules 4 and 5: the context is on this stack, and the block outlives its frames. The
             // pointer is the one that the turn was begun with, which is the whole block's.
             Some(task) => unsafe { with_context(task, f) },
-            None => f(&mut Context::from_waker(Waker::noop())),
+            None => {
+                let waker = self.finishing.get().unwrap_or(Waker::noop());
+                f(&mut Context::from_waker(waker))
+            }
         }
     }
 
@@ -401,6 +399,22 @@ impl Drop for Shielded<'_> {
     }
 }
 
+/// Waits for `future`, and nothing unwinds out of the wait: the coroutine that this code runs on is
+/// suspended, or else the thread sleeps. False: it would sleep for ever, because it is the one thread of a
+/// simulation.
+pub(super) fn wait_shielded(future: impl Future) -> bool {
+    if let Some(frame) = running().filter(|_| !panicking()) {
+        let _shield = frame.shield();
+        frame.wait(future);
+        return true;
+    }
+    if with_world(|world| world.is_some()) {
+        return false;
+    }
+    windlass_core::block_anywhere(future);
+    true
+}
+
 /// How `block_on` waits inside a coroutine.
 pub(super) fn suspend_in_block_on(
     shielded: bool,
@@ -409,11 +423,6 @@ pub(super) fn suspend_in_block_on(
     let Some(frame) = running() else {
         return false;
     };
-    if shielded && frame.is_driven_by_hand() {
-        // It waits for a job that borrows from it. If it were suspended here it could not unwind when it
-        // is dropped, and its thread would have to stay. The job ends by itself.
-        return false;
-    }
     let _shield = shielded.then(|| frame.shield());
     frame.wait(poll_fn(|cx| {
         if poll(cx) {

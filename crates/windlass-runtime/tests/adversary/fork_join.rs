@@ -247,7 +247,7 @@ fn a_coroutine_driven_by_hand_inside_a_join_takes_no_half_of_it() {
 }
 
 #[test]
-fn a_coroutine_driven_by_hand_is_not_suspended_while_a_job_borrows_from_it() {
+fn a_coroutine_driven_by_hand_ends_after_the_job_that_borrows_from_it() {
     let runtime = runtime(2);
     let task = runtime.spawn(async {
         coroutine::drive(|driver| {

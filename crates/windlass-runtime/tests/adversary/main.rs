@@ -15,6 +15,7 @@ mod coroutines;
 mod destructors;
 mod endings;
 mod fork_join;
+mod late_ends;
 mod lent_thread_locals;
 mod local_sets;
 mod support;

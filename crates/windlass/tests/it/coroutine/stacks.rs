@@ -345,6 +345,42 @@ thread_local! {
     };
 }
 
+/// Waits when its thread ends.
+struct WaitsAtTheEnd;
+
+impl Drop for WaitsAtTheEnd {
+    fn drop(&mut self) {
+        coroutine::wait(windlass::time::sleep(Duration::from_millis(20)));
+    }
+}
+
+thread_local! {
+    static WAITS_AT_THE_END: WaitsAtTheEnd = const { WaitsAtTheEnd };
+}
+
+/// A third form of that limit, when the process exits.
+#[test]
+fn a_wait_in_the_middle_of_an_exit_is_found_by_the_check() {
+    const TEST: &str = "coroutine::stacks::a_wait_in_the_middle_of_an_exit_is_found_by_the_check";
+    if is_child("exit") {
+        let runtime = runtime(1);
+        let exits = Builder::new().name("exits").spawn_on(runtime.handle(), || {
+            WAITS_AT_THE_END.with(|_| {});
+            std::process::exit(0);
+        });
+        join("a coroutine that exits", exits);
+    }
+    let output = alone(TEST, "exit", &[]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "without the check: {text}");
+    if cfg!(all(target_os = "linux", target_env = "gnu")) {
+        let output = alone(TEST, "exit", &[("WINDLASS_CHECK", "1")]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success());
+        assert!(text.contains("exits the process"), "{text}");
+    }
+}
+
 /// The other form of that limit: the initial value of a `thread_local!` is made twice.
 #[test]
 fn a_wait_in_an_initial_value_is_found_by_the_check() {
