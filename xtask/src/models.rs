@@ -75,6 +75,7 @@ pub(crate) const ADVERSARY: Checker = Checker {
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) name: String,
+    pub(crate) package: &'static str,
     pub(crate) binary: PathBuf,
 }
 
@@ -88,17 +89,27 @@ pub(crate) struct Run {
 impl Checker {
     /// Builds the models as they are in the checkout, and lists them.
     pub(crate) fn build(self, workspace: &Workspace) -> Result<Vec<Model>, Error> {
-        self.build_in(&workspace.root, &workspace.target.join(self.test))
+        let target = workspace.target.join(self.test);
+        self.build_in(&workspace.root, &target, self.packages)
     }
 
-    /// Builds the models of the copy of the workspace at `root`, and lists them.
-    pub(crate) fn build_in(self, root: &Path, target: &Path) -> Result<Vec<Model>, Error> {
+    /// Builds the models of some packages in the copy of the workspace at `root`, and lists them.
+    pub(crate) fn build_in(
+        self,
+        root: &Path,
+        target: &Path,
+        packages: &[&'static str],
+    ) -> Result<Vec<Model>, Error> {
         let mut models = Vec::new();
-        for package in self.packages {
+        for package in packages {
             let binary = self.build_package(package, root, target)?;
             for name in self.list(package, &binary)? {
                 let binary = binary.clone();
-                models.push(Model { name, binary });
+                models.push(Model {
+                    name,
+                    package,
+                    binary,
+                });
             }
         }
         Ok(models)
@@ -304,6 +315,7 @@ mod tests {
     fn a_name_means_the_nearest_match() {
         let models = ["ring", "steal::ring", "ring_wraps", "park"].map(|name| Model {
             name: name.to_owned(),
+            package: "windlass-core",
             binary: PathBuf::new(),
         });
         let first = |models, name| select(models, name).map(|found| found[0].name.clone());

@@ -81,6 +81,7 @@ pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(),
         match copy.try_entry(entry) {
             Ok(outcomes) => {
                 for (model, seconds, outcome) in outcomes {
+                    println!("  {model}: {outcome}");
                     findings += usize::from(!matches!(outcome, Outcome::Caught));
                     let cells = [
                         entry.name.clone(),
@@ -225,18 +226,23 @@ impl Scratch {
         checker: Checker,
         entries: &mut [&mut Entry],
     ) -> Result<usize, Error> {
-        let known = self.build(checker)?;
+        let known = self.build(checker, checker.packages)?;
         let mut needed: Vec<Model> = Vec::new();
-        for model in entries.iter_mut().flat_map(|entry| &mut entry.models) {
-            let Some([one]) = models::select(&known, model)
-                .map(<[Model; 1]>::try_from)
-                .and_then(Result::ok)
-            else {
-                return Err(models::unknown(&known, model));
-            };
-            model.clone_from(&one.name);
-            if needed.iter().all(|needed| needed.name != one.name) {
-                needed.push(one);
+        for entry in entries {
+            for model in &mut entry.models {
+                let Some([one]) = models::select(&known, model)
+                    .map(<[Model; 1]>::try_from)
+                    .and_then(Result::ok)
+                else {
+                    return Err(models::unknown(&known, model));
+                };
+                model.clone_from(&one.name);
+                if !entry.packages.contains(&one.package) {
+                    entry.packages.push(one.package);
+                }
+                if needed.iter().all(|needed| needed.name != one.name) {
+                    needed.push(one);
+                }
             }
         }
         println!("unweakened:");
@@ -245,8 +251,8 @@ impl Scratch {
         Ok(runs.iter().filter(has_failed).count())
     }
 
-    fn build(&self, checker: Checker) -> Result<Vec<Model>, Error> {
-        checker.build_in(&self.root, &self.target.join(checker.test))
+    fn build(&self, checker: Checker, packages: &[&'static str]) -> Result<Vec<Model>, Error> {
+        checker.build_in(&self.root, &self.target.join(checker.test), packages)
     }
 
     /// Weakens, builds, runs the models of the entry, and puts the file back.
@@ -264,7 +270,9 @@ impl Scratch {
 
     fn run_weakened(&self, entry: &Entry) -> Result<Vec<(String, f64, Outcome)>, Error> {
         let checker = entry.by.checker();
-        let known = self.build(checker).map_err(|error| match error {
+        // Only what holds the models: a change of the core would have everything above it built.
+        let built = self.build(checker, &entry.packages);
+        let known = built.map_err(|error| match error {
             Error::Failed { .. } => ListError::DoesNotCompile {
                 name: entry.name.clone(),
             }

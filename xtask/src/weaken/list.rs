@@ -20,6 +20,8 @@ pub(super) struct Entry {
     pub(super) by: Witness,
     /// The models or tests that must fail.
     pub(super) models: Vec<String>,
+    /// The packages that hold them, once they are known.
+    pub(super) packages: Vec<&'static str>,
 }
 
 /// Who must notice that a line was changed.
@@ -280,6 +282,7 @@ impl Draft {
                 .filter(|m| !m.is_empty())
                 .map(str::to_owned)
                 .collect(),
+            packages: Vec::new(),
         })
     }
 }
@@ -345,6 +348,7 @@ model: ring::steal";
             with: with.to_owned(),
             by: Witness::Loom,
             models: vec!["m".to_owned()],
+            packages: Vec::new(),
         }
     }
 
