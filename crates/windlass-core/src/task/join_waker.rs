@@ -78,15 +78,18 @@ impl Drop for JoinWaker {
             Kind::None => {}
             // SAFETY: rule 7: the reference that `new` counted.
             Kind::Task(task) => unsafe { header::release(task) },
-            Kind::Boxed(waker) => {
-                // SAFETY: the box that `new` made, taken back once.
-                let waker = unsafe { Box::from_raw(waker.as_ptr()) };
-                // A foreign waker whose drop panics must not take a worker along. It may hold the
-                // handle of a task, and so on.
-                nested(|| {
-                    contain(|| drop(waker));
-                });
-            }
+            // SAFETY: the box that `new` made, taken back once.
+            Kind::Boxed(waker) => drop_boxed(unsafe { Box::from_raw(waker.as_ptr()) }),
         }
     }
+}
+
+/// A foreign waker whose drop panics must not take a worker along. It may hold the handle of a task,
+/// and so on. A function of its own: what it takes to catch a panic is not on the way of tasks.
+#[cold]
+#[inline(never)]
+fn drop_boxed(waker: Box<Waker>) {
+    nested(|| {
+        contain(|| drop(waker));
+    });
 }
