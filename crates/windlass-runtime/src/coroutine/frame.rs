@@ -423,6 +423,11 @@ pub(super) fn suspend_in_block_on(
     let Some(frame) = running() else {
         return false;
     };
+    if shielded && frame.is_driven_by_hand() {
+        // It waits for a job that borrows from it, which ends by itself. What it waits for would keep the
+        // waker of its first poll, and so would not wake who finishes the coroutine.
+        return false;
+    }
     let _shield = shielded.then(|| frame.shield());
     frame.wait(poll_fn(|cx| {
         if poll(cx) {

@@ -256,20 +256,14 @@ fn a_coroutine_driven_by_hand_ends_after_the_job_that_borrows_from_it() {
             let mut joins = driver
                 .with_stack_size(256 << 10, move || {
                     let data = vec![1u8; 100];
-                    // Its own half is over first, so that it waits for the other one.
-                    let own = || {
-                        while !inner.load(SeqCst) {
-                            coroutine::yield_now();
-                        }
-                    };
-                    fork_join::join(own, look_at(&data, &inner));
+                    // Its own half does not yield, so that the other one is stolen, and is over first, so
+                    // that it waits for that.
+                    fork_join::join(|| until(&inner), look_at(&data, &inner));
                     coroutine::yield_now();
                 })
                 .expect("a stack");
-            while !begun.load(SeqCst) {
-                assert_eq!(joins.resume(), Resumed::Suspended);
-            }
             assert_eq!(joins.resume(), Resumed::Suspended);
+            assert!(begun.load(SeqCst));
             joins.finish()
         })
     });
