@@ -40,6 +40,8 @@ pub(crate) struct Checker {
     pub(crate) packages: &'static [&'static str],
     /// Optimised: models run long, the other programs are built often.
     pub(crate) optimised: bool,
+    /// Built incrementally: for a change of one line after the other.
+    pub(crate) incremental: bool,
     /// For which target it is built; none: the machine's own.
     pub(crate) target: Option<&'static str>,
     pub(crate) limit: Duration,
@@ -50,6 +52,7 @@ pub(crate) const LOOM: Checker = Checker {
     flags: "--cfg windlass_loom",
     packages: &["windlass-core", "windlass-runtime", "windlass-vm"],
     optimised: true,
+    incremental: false,
     target: None,
     limit: LIMIT,
 };
@@ -58,6 +61,7 @@ pub(crate) const SHUTTLE: Checker = Checker {
     flags: "--cfg windlass_shuttle",
     packages: &["windlass-core"],
     optimised: true,
+    incremental: false,
     target: None,
     limit: LIMIT,
 };
@@ -67,6 +71,7 @@ pub(crate) const ADVERSARY: Checker = Checker {
     flags: san::FLAGS,
     packages: &["windlass-runtime"],
     optimised: false,
+    incremental: false,
     target: Some(san::TARGET),
     limit: PROGRAM_LIMIT,
 };
@@ -124,6 +129,9 @@ impl Checker {
             .arg(target)
             .env("RUSTFLAGS", self.flags())
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        if self.incremental {
+            cargo.env("CARGO_INCREMENTAL", "1");
+        }
         if let Some(target) = self.target {
             // A target of its own for the sanitizer, which is an unstable flag.
             cargo.args(["--target", target]).env("RUSTC_BOOTSTRAP", "1");

@@ -29,9 +29,13 @@ enum Outcome {
 
 impl Witness {
     fn checker(self) -> Checker {
-        match self {
+        let checker = match self {
             Witness::Loom => LOOM,
             Witness::Adversary => ADVERSARY,
+        };
+        Checker {
+            incremental: true,
+            ..checker
         }
     }
 }
