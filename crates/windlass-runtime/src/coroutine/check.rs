@@ -100,8 +100,7 @@ pub(super) fn suspending(frame: &Frame) {
 
 #[cold]
 fn check_stack(frame: &Frame) {
-    let here = 0u8;
-    let address = (&raw const here).addr();
+    let address = stack_pointer();
     let Bounds { lowest, top } = frame.bounds();
     if !(lowest.addr()..top).contains(&address) {
         die(frame, "was suspended by code on another stack");
@@ -114,6 +113,29 @@ fn check_stack(frame: &Frame) {
              thread may use thread-locals that are gone",
         );
     }
+}
+
+/// Where this thread's stack ends at the moment. Not the address of a variable: AddressSanitizer keeps
+/// variables elsewhere.
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let address: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it copies a register.
+    unsafe {
+        std::arch::asm!("mov {}, rsp", out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: it copies a register.
+    unsafe {
+        std::arch::asm!("mov {}, sp", out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let here = 0u8;
+        address = (&raw const here).addr();
+    }
+    address
 }
 
 /// Where coroutines of one kind were spawned, and how deep their stacks were when they were suspended.
