@@ -373,7 +373,7 @@ pub(crate) struct Replay {
     /// Show the first difference
     #[arg(long)]
     pub(crate) diff: bool,
-    /// Replay what is there of a recording that has no end
+    /// Replay a recording that has no end, up to its last whole epoch
     #[arg(long)]
     pub(crate) partial: bool,
     #[command(flatten)]

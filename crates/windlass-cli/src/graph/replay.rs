@@ -44,13 +44,13 @@ fn to_text(args: &Replay, recording: &Recording, replayed: &Replayed) -> String 
         replayed.is_same(),
         recording.graph(),
         result.epochs,
-        recording.epochs(),
+        recording.whole_epochs(),
         result.ticks,
         result.stop_reason,
         replayed.hash
     );
     if !recording.is_complete() {
-        text.push_str("note: the recording has no end; what is there was compared\n");
+        text.push_str(&breaks_off(recording));
     }
     if let Some(difference) = &replayed.difference {
         match args.diff {
@@ -62,11 +62,34 @@ fn to_text(args: &Replay, recording: &Recording, replayed: &Replayed) -> String 
                 ));
             }
         }
+    } else if let Some(recorded) = &replayed.recorded_hash
+        && !replayed.is_same()
+    {
+        // Without a line that differs: the hash is over the trace, too.
+        let end = format!("{}, hash {}", result.stop_reason, replayed.hash);
+        text.push_str(&format!(
+            "first difference: no line differs, but the end does: recorded hash {recorded}, \
+             replayed {end}; `windlass graph trace` shows events such as commits and drops\n"
+        ));
     }
     for error in &result.errors {
         text.push_str(&format!("error: {error}\n"));
     }
     text
+}
+
+/// Says how much of a recording without an end was compared.
+fn breaks_off(recording: &Recording) -> String {
+    let (last, whole) = (recording.epochs(), recording.whole_epochs());
+    match whole {
+        0 => "note: the recording breaks off before the end of its first epoch; there was nothing \
+              to compare\n"
+            .to_owned(),
+        _ => format!(
+            "note: the recording breaks off in epoch {last}, which was left out; {whole} whole \
+             epochs were compared\n"
+        ),
+    }
 }
 
 fn to_json(recording: &Recording, replayed: &Replayed) -> Value {
@@ -79,6 +102,7 @@ fn to_json(recording: &Recording, replayed: &Replayed) -> Value {
             "transaction_id": difference.transaction,
             "recorded": line(&difference.recorded),
             "replayed": line(&difference.replayed),
+            "edited_line": difference.edited_line,
         })
     });
     let errors = result.errors.iter().map(execution::error_json);
@@ -87,6 +111,7 @@ fn to_json(recording: &Recording, replayed: &Replayed) -> Value {
         "graph": recording.graph(),
         "complete": recording.is_complete(),
         "epochs": result.epochs,
+        "recorded_epochs": recording.epochs(),
         "ticks": result.ticks,
         "stop_reason": result.stop_reason.name(),
         "order": result.order,

@@ -217,6 +217,61 @@ fn a_run_that_was_recorded_is_replayed_and_a_change_is_shown() {
     assert!(ended.err.contains("cannot read"), "{}", ended.err);
 }
 
+#[test]
+fn a_recording_of_a_run_that_was_killed_is_replayed_as_far_as_it_is_whole() {
+    let name = format!("windlass-cli-killed-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let dir = folder.to_str().expect("a readable path");
+    let file = example("hello");
+    let mut child = command(&[
+        "graph",
+        "run",
+        &file,
+        "--steps",
+        "100000000",
+        "--record",
+        dir,
+    ])
+    .stdout(std::process::Stdio::null())
+    .stderr(std::process::Stdio::null())
+    .spawn()
+    .expect("it starts");
+    let recorded = folder.join("run.ndjson");
+    let began = windlass::time::Instant::now();
+    while std::fs::metadata(&recorded).map_or(0, |file| file.len()) < 100_000 {
+        assert!(began.elapsed().as_secs() < 30, "nothing is recorded");
+        std::thread::yield_now();
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+
+    let refused = windlass(&["graph", "replay", dir]).refused();
+    assert!(refused.err.contains("--partial"), "{}", refused.err);
+    let part = windlass(&["graph", "replay", dir, "--partial", "--diff"]).fine();
+    assert_eq!(part.line("same"), "true");
+    let note = part.line("note");
+    assert!(
+        note.starts_with("the recording breaks off in epoch "),
+        "{note}"
+    );
+    assert!(note.contains("whole epochs were compared"), "{note}");
+
+    // The source is played back; a value that was changed by hand is named.
+    let text = std::fs::read_to_string(&recorded).expect("a recording");
+    let edited = text.replacen("payload-2", "payload-x", 1);
+    std::fs::write(&recorded, edited).expect("a file");
+    let other = windlass(&["graph", "replay", dir, "--partial", "--diff"]).refused();
+    assert_eq!(other.line("same"), "false");
+    let first = "first difference: epoch 2, component ";
+    assert!(other.out.contains(first), "{}", other.out);
+    assert!(
+        other.out.contains("was changed after it was recorded"),
+        "{}",
+        other.out
+    );
+    std::fs::remove_dir_all(&folder).expect("it is there");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_second_ctrl_c_does_not_wait() {

@@ -10,6 +10,12 @@
 //! | `{"loop":"id",...}` | a loop was stopped by the clock or by somebody |
 //! | `{"end":"reason",...}` | the last: why the run ended, and a hash of all that it did |
 //!
+//! All but the first and the last end with a checksum (`sum`) of everything up to them, so that the first line that
+//! was edited afterwards can be named. Recordings of earlier versions have none.
+//!
+//! A recording without its last line (the program was killed, the disk was full) breaks off in its last epoch: what
+//! is missing of that cannot be told from what did not happen. So it is left out, and the epochs before it count.
+//!
 //! `graph.yaml` beside it is the file that was run, if it was a file.
 //!
 //! In a replay the components at the boundary, those without an input, and those with something outside are played
@@ -37,5 +43,10 @@ pub(crate) use writer::{Header, Writer};
 pub(crate) const VERSION: u64 = 1;
 /// The file of a recording's lines.
 pub(crate) const RUN_FILE: &str = "run.ndjson";
+/// Invocations of loops beside the epochs have numbers from here on.
+pub(crate) const BESIDE_SHIFT: u32 = 40;
+/// What stands before the checksum of a line. It is the last field, so that the text before it is the text that
+/// was summed up.
+pub(crate) const SUM_FIELD: &str = ",\"sum\":\"";
 /// The file that was run.
 pub(crate) const GRAPH_FILE: &str = "graph.yaml";

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
 
+use super::RUN_FILE;
 use super::entry::{CallEntry, Entry, EpochEntry};
 use super::line::Unrecorded;
-use super::reader::Recording;
+use super::reader::{Edited, Recording};
 use crate::component::{Component, Failure, Invocation, LoopReport, Reentrant, Staged};
 use crate::run::{RunResult, StopReason};
 
@@ -48,6 +49,9 @@ pub struct Difference {
     pub recorded: String,
     /// What happened instead, as a line; empty: nothing more.
     pub replayed: String,
+    /// The number of the line in `run.ndjson`, from 1, if that was changed after it was recorded. The replay did
+    /// what the line says now.
+    pub edited_line: Option<usize>,
 }
 
 impl fmt::Display for Difference {
@@ -63,6 +67,13 @@ impl fmt::Display for Difference {
                 ", component {}, call {}",
                 self.component, self.transaction
             )?;
+        }
+        if let Some(line) = self.edited_line {
+            return write!(
+                f,
+                ":\n  line {line} of {RUN_FILE}, or one before it, was changed after it was recorded: {}",
+                self.recorded
+            );
         }
         write!(
             f,
@@ -155,7 +166,13 @@ pub(crate) struct Playback {
     expected: VecDeque<Entry>,
     epochs: VecDeque<EpochEntry>,
     epoch: u64,
+    /// How many entries were compared.
+    compared: usize,
+    edited: Option<Edited>,
+    /// Nothing more is compared.
+    is_over: bool,
     pub(crate) difference: Option<Difference>,
+    /// Why the recorded run ended; none if the recording breaks off.
     pub(crate) reason: Option<StopReason>,
 }
 
@@ -169,6 +186,9 @@ impl Playback {
             epochs: epochs.collect(),
             expected: recording.entries.iter().cloned().collect(),
             epoch: 0,
+            compared: 0,
+            edited: recording.edited.clone(),
+            is_over: false,
             difference: None,
             reason: recording.end.as_ref().map(|end| end.reason),
         }
@@ -181,10 +201,11 @@ impl Playback {
 
     /// Compares what has happened with what was recorded.
     pub(crate) fn compare(&mut self, entry: &Entry) {
-        if self.difference.is_some() {
+        if self.difference.is_some() || self.is_over {
             return;
         }
         let expected = self.expected.pop_front();
+        self.compared += 1;
         // If an epoch begins too early, what is missing is of the one before.
         if let (Entry::Epoch(epoch), Some(Entry::Epoch(_))) = (entry, &expected) {
             self.epoch = epoch.epoch;
@@ -194,16 +215,35 @@ impl Playback {
             .is_some_and(|expected| is_same(expected, entry))
         {
             self.differ(expected.as_ref(), Some(entry));
+            return;
+        }
+        // What is played back does what its line says, so only the checksum tells that it said something else.
+        let edited = self.edited.as_ref();
+        if let Some(edited) = edited.filter(|edited| edited.entry + 1 == self.compared) {
+            let line = edited.line;
+            self.differ(expected.as_ref(), Some(entry));
+            self.difference
+                .iter_mut()
+                .for_each(|difference| difference.edited_line = Some(line));
+        }
+    }
+
+    /// The epochs are over. What follows in the run is not in a recording that breaks off.
+    pub(crate) fn end_epochs(&mut self) {
+        if self.reason.is_none() {
+            self.finish();
         }
     }
 
     /// The run is over: whether something was still to come.
     pub(crate) fn finish(&mut self) {
         if self.difference.is_none()
+            && !self.is_over
             && let Some(expected) = self.expected.pop_front()
         {
             self.differ(Some(&expected), None);
         }
+        self.is_over = true;
     }
 
     fn differ(&mut self, recorded: Option<&Entry>, replayed: Option<&Entry>) {
@@ -223,6 +263,7 @@ impl Playback {
             transaction,
             recorded: line(recorded),
             replayed: line(replayed),
+            edited_line: None,
         });
     }
 }

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::digest::Digest;
 use super::entry::Entry;
 use super::playback::PlayedBack;
 use super::writer::Header;
-use super::{GRAPH_FILE, RUN_FILE, VERSION};
-use crate::model::Graph;
+use super::{BESIDE_SHIFT, GRAPH_FILE, RUN_FILE, SUM_FIELD, VERSION};
+use crate::model::{Graph, LoopKind};
 use crate::run::{Snapshot, StopReason};
 
 /// A recording of a run, from [`RunOptions::record`](crate::RunOptions).
@@ -22,7 +23,38 @@ pub struct Recording {
     pub(crate) edges: Vec<String>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) end: Option<End>,
+    /// The first line that was changed after it was written.
+    pub(crate) edited: Option<Edited>,
     graph_text: Option<String>,
+}
+
+/// A line whose checksum is not that of the text up to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edited {
+    /// Which entry it is, from 0.
+    pub(crate) entry: usize,
+    /// Which line of the file it is, from 1.
+    pub(crate) line: usize,
+}
+
+/// Finds the first line that was changed after it was written.
+#[derive(Debug, Default)]
+struct Sums {
+    digest: Digest,
+    /// Whether lines have checksums: recordings of earlier versions have none.
+    are_there: bool,
+}
+
+impl Sums {
+    /// Takes the next line; gives whether it is as it was written.
+    fn take(&mut self, line: &str) -> bool {
+        let Some((text, sum)) = line.rsplit_once(SUM_FIELD) else {
+            return !self.are_there;
+        };
+        self.are_there = true;
+        self.digest.bytes(format!("{text}}}").as_bytes());
+        sum.strip_suffix("\"}") == Some(self.digest.sum().as_str())
+    }
 }
 
 /// The last line.
@@ -112,16 +144,15 @@ impl Recording {
             file: file.clone(),
             source,
         };
-        let mut lines = BufReader::new(File::open(&file).map_err(read)?).lines();
+        // As bytes: a line that was cut off may end within a character.
+        let mut lines = BufReader::new(File::open(&file).map_err(read)?).split(b'\n');
         let foreign = || RecordingError::Foreign { file: file.clone() };
         let first = match lines.next() {
-            Some(Ok(line)) => serde_json::from_str(&line).map_err(|_| foreign())?,
-            Some(Err(error)) if error.kind() != io::ErrorKind::InvalidData => {
-                return Err(read(error));
-            }
-            _ => return Err(foreign()),
+            Some(line) => serde_json::from_slice(&line.map_err(read)?).map_err(|_| foreign())?,
+            None => return Err(foreign()),
         };
         let mut recording = Recording::begin(&first).ok_or_else(foreign)?;
+        let mut sums = Sums::default();
         let mut broken = None;
         for (nth, line) in lines.enumerate() {
             let line = line.map_err(read)?;
@@ -130,9 +161,16 @@ impl Recording {
                 let file = file.clone();
                 return Err(RecordingError::BadLine { file, line });
             }
-            let value: Option<Value> = serde_json::from_str(&line).ok();
+            let value: Option<Value> = serde_json::from_slice(&line).ok();
+            let entries = recording.entries.len();
             if !value.is_some_and(|value| recording.take(&value)) {
                 broken = Some(nth + 2);
+            } else if recording.edited.is_none() && recording.entries.len() > entries {
+                let is_as_written = std::str::from_utf8(&line).is_ok_and(|line| sums.take(line));
+                recording.edited = (!is_as_written).then_some(Edited {
+                    entry: entries,
+                    line: nth + 2,
+                });
             }
         }
         recording.graph_text = fs::read_to_string(folder.join(GRAPH_FILE)).ok();
@@ -164,6 +202,7 @@ impl Recording {
             edges: texts("edges")?,
             entries: Vec::new(),
             end: None,
+            edited: None,
             graph_text: None,
         })
     }
@@ -206,6 +245,22 @@ impl Recording {
             lanes.map(|lane| of(lane).unwrap_or((0, true))).collect()
         };
         let mut fitted = self.clone();
+        fitted.entries.truncate(self.whole_entries());
+        if !self.is_complete() {
+            // Loops beside the epochs say what they did when they come back, which is before the next epoch. Its
+            // line is not there any more, so whether they do come back is not known, either.
+            let is_beside = |entry: &Entry| match entry {
+                Entry::Call(call) => call.transaction >> BESIDE_SHIFT != 0,
+                Entry::Loop(stopped) => graph
+                    .loops
+                    .iter()
+                    .any(|l| l.id == stopped.composite && l.policy.kind == LoopKind::AsyncTask),
+                Entry::Epoch(_) => false,
+            };
+            while fitted.entries.last().is_some_and(is_beside) {
+                fitted.entries.pop();
+            }
+        }
         for entry in &mut fitted.entries {
             match entry {
                 Entry::Epoch(epoch) if !epoch.lanes.is_empty() => {
@@ -245,9 +300,27 @@ impl Recording {
         self.end.is_some()
     }
 
-    /// How many epochs it has.
+    /// How many epochs it has. If it is not complete, it breaks off in the last of them.
     pub fn epochs(&self) -> u64 {
-        let epochs = self.entries.iter().filter(|e| matches!(e, Entry::Epoch(_)));
-        epochs.count() as u64
+        count_epochs(&self.entries)
     }
+
+    /// How many epochs it has from their begin to their end: those that a replay compares.
+    pub fn whole_epochs(&self) -> u64 {
+        count_epochs(&self.entries[..self.whole_entries()])
+    }
+
+    /// How many entries are of whole epochs.
+    fn whole_entries(&self) -> usize {
+        let is_epoch = |entry: &Entry| matches!(entry, Entry::Epoch(_));
+        match self.is_complete() {
+            true => self.entries.len(),
+            false => self.entries.iter().rposition(is_epoch).unwrap_or(0),
+        }
+    }
+}
+
+fn count_epochs(entries: &[Entry]) -> u64 {
+    let epochs = entries.iter().filter(|e| matches!(e, Entry::Epoch(_)));
+    epochs.count() as u64
 }

@@ -37,10 +37,12 @@ impl Tape {
             entries.push(entry);
             return Ok(());
         }
-        let line = entry.to_json();
-        self.digest.bytes(line.to_string().as_bytes());
+        let line = entry.to_json().to_string();
+        self.digest.bytes(line.as_bytes());
         match &mut self.kind {
-            Kind::Record(writer) => writer.line(&line).map_err(|error| error.to_string()),
+            Kind::Record(writer) => writer
+                .summed_line(line, &self.digest.sum())
+                .map_err(|error| error.to_string()),
             Kind::Replay(playback) => {
                 playback.compare(&entry);
                 Ok(())

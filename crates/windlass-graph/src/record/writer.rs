@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{GRAPH_FILE, RUN_FILE, VERSION};
+use super::{GRAPH_FILE, RUN_FILE, SUM_FIELD, VERSION};
 use crate::model::Graph;
 use crate::run::Snapshot;
 
@@ -77,10 +77,22 @@ impl Writer {
     }
 
     pub(crate) fn line(&mut self, line: &Value) -> io::Result<()> {
+        self.write(&line.to_string())
+    }
+
+    /// Writes an entry with the checksum of everything up to it.
+    pub(crate) fn summed_line(&mut self, mut line: String, sum: &str) -> io::Result<()> {
+        line.truncate(line.len() - "}".len());
+        line.push_str(SUM_FIELD);
+        line.push_str(sum);
+        line.push_str("\"}");
+        self.write(&line)
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
         if self.full {
             return Ok(());
         }
-        let text = line.to_string();
         self.written += text.len() as u64 + 1;
         if self.written > self.limit {
             self.full = true;

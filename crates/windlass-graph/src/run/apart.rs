@@ -17,7 +17,7 @@ use super::loops::LoopState;
 use super::machine::{Counts, Halt, Machine};
 use super::result::ErrorCode;
 use crate::component::Staged;
-use crate::record::{Tape, TapeKind};
+use crate::record::{BESIDE_SHIFT, Tape, TapeKind};
 
 /// A loop that is under way.
 pub(crate) struct Apart {
@@ -116,7 +116,7 @@ impl Machine {
             epoch_times: None,
             ticks: 0,
             // A range of its own: numbers must not depend on who is faster.
-            transaction: (self.launched << 40) | self.transaction,
+            transaction: (self.launched << BESIDE_SHIFT) | self.transaction,
             launched: 0,
             errors: Vec::new(),
             forced: Vec::new(),

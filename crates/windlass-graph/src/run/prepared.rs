@@ -434,6 +434,9 @@ const EPOCHS_PER_TURN: u64 = 16;
 
 /// Takes back what is still under way, and stops the components.
 async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOptions) -> RunResult {
+    if let Some(playback) = machine.tape.as_mut().and_then(Tape::playback) {
+        playback.end_epochs();
+    }
     if machine.is_apart() && machine.abandon_apart().await.is_err() {
         reason = StopReason::Error;
     }

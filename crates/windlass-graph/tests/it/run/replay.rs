@@ -343,6 +343,7 @@ fn loops_beside_the_epochs_are_compared_too() {
             .any(|line| line.contains(r#""component":"b""#))
     );
     same(&replay(&stage.prepared(), &folder), &run);
+    every_part_is_same(&stage, &folder);
 }
 
 #[test]
@@ -364,6 +365,7 @@ fn a_loop_that_took_long_comes_back_in_the_same_epoch() {
     );
     same(&replay(&stage.prepared(), &folder), &run);
     assert_eq!(stage.log.take(), seen);
+    every_part_is_same(&stage, &folder);
 }
 
 #[test]
@@ -461,6 +463,151 @@ fn recordings_that_are_none_or_have_no_end_are_told_apart() {
         matches!(foreign, Err(RecordingError::Foreign { .. })),
         "{foreign:?}"
     );
+}
+
+/// Writes the beginning of a recording, as a program that was killed leaves it.
+fn cut_off(folder: &Folder, text: &[u8]) -> Recording {
+    std::fs::write(folder.path().join("run.ndjson"), text).expect("a file");
+    Recording::open_part(folder.path()).expect("a part")
+}
+
+/// Breaks a recording off after each of its lines, and demands that the rest of it is replayed without a difference.
+#[track_caller]
+fn every_part_is_same(stage: &Stage, folder: &Folder) {
+    let lines = folder.lines();
+    for cut in 1..lines.len() {
+        let part = cut_off(folder, lines[..cut].join("\n").as_bytes());
+        let replayed = replay_part(&stage.prepared(), &part);
+        let difference = replayed.difference;
+        assert!(difference.is_none(), "{cut} lines: {difference:?}");
+    }
+}
+
+fn replay_part(prepared: &Prepared, part: &Recording) -> Replayed {
+    Runtime::simulated(9).block_on(prepared.replay(part, RunOptions::default()))
+}
+
+#[test]
+fn a_recording_that_breaks_off_is_compared_up_to_its_last_whole_epoch() {
+    let folder = Folder::new();
+    doubling(2).run(recorded(&folder, RunOptions::steps(3)));
+    let text = format!("{}\n", folder.lines().join("\n"));
+    let header = text.find('\n').expect("a line") + 1;
+    let end = text.trim_end().rfind('\n').expect("a line") + 1;
+    for cut in (header..end).step_by(7) {
+        let part = cut_off(&folder, &text.as_bytes()[..cut]);
+        let epochs = text[..cut].matches("{\"epoch\":").count() as u64;
+        assert_eq!(part.whole_epochs(), part.epochs().saturating_sub(1));
+        assert!(
+            epochs.abs_diff(part.epochs()) <= 1,
+            "an epoch's own line may be cut"
+        );
+        let replayed = replay_part(&doubling(2).prepared(), &part);
+        assert!(
+            replayed.is_same(),
+            "cut at {cut}: {:?}",
+            replayed.difference
+        );
+        assert!(replayed.result.is_ok(), "{:?}", replayed.result.errors);
+        assert_eq!(replayed.result.epochs, part.whole_epochs());
+        assert_eq!(replayed.recorded_hash, None);
+        // What was changed in a whole epoch is still found.
+        let changed = replay_part(&doubling(3).prepared(), &part);
+        assert_eq!(changed.is_same(), part.whole_epochs() < 2, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_recording_may_break_off_within_a_character() {
+    let text = "
+components:
+  - {id: in, type: test.Source, config: {epochs: [[\"é\"], [\"é\"]]}, execution: {lane: main}}
+  - {id: out, type: test.Sink, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+edges: [{id: e, from: in.out, to: out.in, kind: immediate}]
+";
+    let folder = Folder::new();
+    Stage::new(text).run(recorded(&folder, RunOptions::steps(2)));
+    let whole = folder.lines().join("\n");
+    let last = whole.rfind('é').expect("it is there");
+    let part = cut_off(&folder, &whole.as_bytes()[..=last]);
+    assert_eq!((part.epochs(), part.whole_epochs()), (2, 1));
+    assert!(replay_part(&Stage::new(text).prepared(), &part).is_same());
+}
+
+#[test]
+fn random_recordings_that_break_off_say_the_same_as_far_as_they_go() {
+    for seed in 0..12 {
+        let calls = Calls::default();
+        let prepared = Prepared::new(threaded_graph(seed), registry(&calls, seed)).unwrap();
+        let folder = Folder::new();
+        let options = recorded(&folder, RunOptions::steps(6));
+        Runtime::simulated(seed).block_on(prepared.run(options));
+        let lines = folder.lines();
+        for cut in (1..lines.len()).step_by(3) {
+            let part = cut_off(&folder, lines[..cut].join("\n").as_bytes());
+            let replayed = replay_part(&prepared, &part);
+            assert!(
+                replayed.is_same(),
+                "seed {seed}, {cut} lines: {:?}",
+                replayed.difference
+            );
+        }
+    }
+}
+
+#[test]
+fn a_line_that_was_edited_is_named_although_the_replay_does_what_it_says() {
+    let folder = Folder::new();
+    doubling(2).run(recorded(&folder, RunOptions::steps(3)));
+    let lines = folder.lines();
+    let edited = |from: &str, to: &str| {
+        let nth = lines.iter().position(|line| line.contains(from));
+        let nth = nth.expect("a line");
+        let mut lines = lines.clone();
+        lines[nth] = lines[nth].replacen(from, to, 1);
+        let part = cut_off(&folder, format!("{}\n", lines.join("\n")).as_bytes());
+        assert!(part.is_complete());
+        let replayed = replay_part(&doubling(2).prepared(), &part);
+        assert!(!replayed.is_same());
+        (nth + 1, replayed.difference.expect("it is named"))
+    };
+    // The source is played back: it says what its line says. Its second value is a 3 with the same consequences.
+    let source = lines
+        .iter()
+        .filter(|line| line.contains("\"component\":\"in\""));
+    let second = source.clone().nth(1).expect("a line");
+    let (line, difference) = edited(second, &second.replace("{\"int\":2}", "{\"int\":3}"));
+    assert_eq!(difference.edited_line, Some(line), "{difference}");
+    assert_eq!((difference.epoch, difference.component.as_str()), (2, "in"));
+    let said = difference.to_string();
+    assert!(
+        said.contains(&format!("line {line} of run.ndjson")),
+        "{said}"
+    );
+    assert!(said.contains("{\"int\":3}"), "{said}");
+    // A component that is called does not care what its line says, and so both are shown.
+    let double = lines.iter().find(|line| line.contains("{\"int\":4}"));
+    let double = double.expect("a line");
+    let (_, difference) = edited(double, &double.replace("{\"int\":4}", "{\"int\":5}"));
+    assert_eq!(difference.edited_line, None);
+    assert!(difference.recorded.contains("{\"int\":5}"), "{difference}");
+    assert!(difference.replayed.contains("{\"int\":4}"), "{difference}");
+}
+
+#[test]
+fn a_recording_without_checksums_is_replayed() {
+    let folder = Folder::new();
+    let run = doubling(2).run(recorded(&folder, RunOptions::steps(3)));
+    let lines = folder
+        .lines()
+        .into_iter()
+        .map(|line| match line.split_once(",\"sum\"") {
+            Some((text, _)) => format!("{text}}}\n"),
+            None => format!("{line}\n"),
+        });
+    let text: String = lines.collect();
+    cut_off(&folder, text.as_bytes());
+    same(&replay(&doubling(2).prepared(), &folder), &run);
 }
 
 #[test]
