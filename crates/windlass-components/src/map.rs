@@ -2,14 +2,14 @@
 
 use windlass_graph::Payload;
 use windlass_graph::component::{
-    Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
+    Component, ConfigFault, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
 };
 use windlass_graph::model::Config;
 
 use crate::emit::{emit, evaluate, taken};
 use crate::expression::Expression;
 use crate::format::from_json;
-use crate::settings::Settings;
+use crate::settings::{Settings, expression_faults};
 
 #[derive(Debug, Default)]
 pub(crate) struct Map {
@@ -42,6 +42,10 @@ impl Component for Map {
             emit(invocation, self.output, from_json(value), time);
         }
         Ok(())
+    }
+
+    fn check_config(&self, _: &str, config: &Config) -> Vec<ConfigFault> {
+        expression_faults(config, "expr", Expression::new)
     }
 
     fn validate_config(&self, config: &Config) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use windlass_graph::component::Failure;
+use windlass_graph::component::{ConfigFault, Failure};
 use windlass_graph::model::Config;
 
 use crate::expression::{Expression, ExpressionError};
@@ -165,6 +165,25 @@ impl<'a> Settings<'a> {
             Failure::new(format!("config.{name} is no expression: {shown}"))
         })
     }
+}
+
+/// What is wrong with an expression, when a file is checked. One that is missing, or no text, is for the descriptor.
+pub(crate) fn expression_faults(
+    config: &Config,
+    name: &str,
+    compile: fn(&str) -> Result<Expression, ExpressionError>,
+) -> Vec<ConfigFault> {
+    let source = config.get(name).and_then(Value::as_str);
+    let fault = source.and_then(|source| {
+        let error = compile(source).err()?;
+        let message = format!("{source:?} is no expression: {error}");
+        Some(ConfigFault::new(
+            name,
+            message,
+            "correct it; docs/components.md lists what expressions may have",
+        ))
+    });
+    fault.into_iter().collect()
 }
 
 /// A failure about a file, with its path.

@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 use windlass_graph::Payload;
 use windlass_graph::component::{
-    Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Received, Setup,
+    Component, ConfigFault, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output,
+    Received, Setup,
 };
 use windlass_graph::model::Config;
 
 use crate::emit::{computed, millis, taken};
 use crate::expression::{Expression, Scope};
 use crate::format::{from_json, to_json};
-use crate::settings::{MOST_MS, Settings, fixed};
+use crate::settings::{MOST_MS, Settings, expression_faults, fixed};
 
 #[derive(Debug, Default)]
 pub(crate) struct Window {
@@ -242,6 +243,18 @@ impl Component for Window {
         self.skip = snapshot["skip"].as_u64().ok_or_else(wrong)?;
         self.start = snapshot["start"].as_i64();
         Ok(())
+    }
+
+    fn check_config(&self, _: &str, config: &Config) -> Vec<ConfigFault> {
+        let mut faults = expression_faults(config, "expr", Expression::of_window);
+        let extent = match (config.get("size"), config.get("span_ms")) {
+            (Some(_), Some(_)) => Some("a window has a size or a span, and this one has both"),
+            (None, None) => Some("a window needs a size or a span, and this one has neither"),
+            _ => None,
+        };
+        let fix = "set either `size` (messages) or `span_ms` (time)";
+        faults.extend(extent.map(|message| ConfigFault::new("", message, fix)));
+        faults
     }
 
     fn validate_config(&self, _: &Config) -> Result<(), Failure> {

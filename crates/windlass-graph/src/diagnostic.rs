@@ -171,14 +171,16 @@ impl Category {
 }
 
 impl fmt::Display for Diagnostic {
+    /// What happened, where, what to do: `error [code] lane "mian" does not exist (components[0].execution.lane); did
+    /// you mean "main"?`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} [{}] ", self.severity().name(), self.code.name())?;
-        if !self.graph_path.is_empty() {
-            write!(f, "{}: ", self.graph_path)?;
-        }
         f.write_str(&self.message)?;
+        if !self.graph_path.is_empty() {
+            write!(f, " ({})", self.graph_path)?;
+        }
         if !self.suggested_fix.is_empty() {
-            write!(f, " ({})", self.suggested_fix)?;
+            write!(f, "; {}", self.suggested_fix)?;
         }
         Ok(())
     }

@@ -3,13 +3,13 @@
 /// Names longer than this are not compared: the work grows with the square.
 const MAX_COMPARED: usize = 64;
 
-/// `did you mean ...?` if a known name is close to this one.
+/// `did you mean "..."?` if a known name is close to this one.
 pub(crate) fn did_you_mean<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
     let nearest = nearest(name, known)?;
-    Some(format!("did you mean `{nearest}`?"))
+    Some(format!("did you mean {nearest:?}?"))
 }
 
 fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -7,14 +7,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mlua::{Function, Lua, MultiValue, Table, Value};
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 use serde_json::Value as Json;
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, Ordering};
 use windlass_graph::Payload;
 use windlass_graph::component::{
-    Component, ConfigField, ConfigKind, Descriptor, Failure, Interrupt, Invocation, Output,
-    Registry, Setup,
+    Component, ConfigFault, ConfigField, ConfigKind, Descriptor, Failure, Interrupt, Invocation,
+    Output, Registry, Setup,
 };
 use windlass_graph::model::Config;
 use windlass_vm::Bell;
@@ -327,6 +328,15 @@ fn call(
     }
 }
 
+/// What Lua's compiler says about a script that it cannot compile. Nothing of the script runs.
+fn syntax_error(script: &Script) -> Option<String> {
+    let lua = Lua::new_with(StdLib::NONE, LuaOptions::new()).ok()?;
+    let chunk = lua.load(script.code()).set_name(script.chunk_name());
+    let compiled = chunk.set_mode(ChunkMode::Text).into_function();
+    let text = text_of_error(&compiled.err()?);
+    text.lines().next().map(str::to_owned)
+}
+
 fn message_of(values: &MultiValue) -> String {
     let message = match values.front() {
         Some(Value::String(text)) => text.to_string_lossy(),
@@ -384,6 +394,40 @@ impl Component for LuaComponent {
             .field(field("memory_mb", ConfigKind::Integer).within(1.0, 65_536.0))
             .field(field("seed", ConfigKind::Integer).within(0.0, 9_007_199_254_740_992.0))
             .about("Calls `execute(inputs)` of a Lua script, and publishes what it says.")
+    }
+
+    fn check_config(&self, id: &str, config: &Config) -> Vec<ConfigFault> {
+        let text = |key: &str| config.get(key).and_then(Json::as_str);
+        let (field, script) = match (text("script"), text("file")) {
+            (Some(script), None) => ("script", Script::text(format!("{id}.lua"), script)),
+            // A file that is not there yet may be there when the graph is run.
+            (None, Some(file)) => match Script::file(file) {
+                Ok(script) => ("file", script),
+                Err(_) => return Vec::new(),
+            },
+            (Some(_), Some(_)) => {
+                let message = "`script` and `file` are both there";
+                return vec![ConfigFault::new("", message, "give one of them")];
+            }
+            (None, None) if config.contains_key("script") || config.contains_key("file") => {
+                return Vec::new();
+            }
+            (None, None) => {
+                let fix = "give `script`, or the name of a `file`";
+                return vec![ConfigFault::new("", "there is no Lua code", fix)];
+            }
+        };
+        match syntax_error(&script) {
+            Some(problem) => {
+                let message = format!("the script is no Lua: {problem}");
+                vec![ConfigFault::new(
+                    field,
+                    message,
+                    "correct the line that it names",
+                )]
+            }
+            None => Vec::new(),
+        }
     }
 
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {

@@ -1,15 +1,16 @@
 //! A graph file: read, loaded and checked.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use windlass::graph::check::{Level, check};
+use windlass::graph::check::{Level, check, check_partial};
 use windlass::graph::compile::{Plan, compile};
 use windlass::graph::component::Registry;
 use windlass::graph::diagnostic::{Diagnostic, Severity};
-use windlass::graph::load::LoadOptions;
+use windlass::graph::load::{LoadOptions, Partial};
 use windlass::graph::model::Graph;
 use windlass::graph::source::{SourceMap, Span};
 use windlass::graph::{Limits, load::Loaded};
@@ -23,6 +24,8 @@ use crate::terminal::Terminal;
 pub(crate) struct Opened {
     /// The graph, if the file has the form of one.
     pub(crate) graph: Option<Graph>,
+    /// What could be read of it otherwise.
+    partial: Option<Box<Partial>>,
     pub(crate) findings: Findings,
 }
 
@@ -82,14 +85,14 @@ pub(crate) fn load_text(bytes: Vec<u8>, file: &Path, limits: &Limits) -> Opened 
     let options = LoadOptions {
         limits: limits.clone(),
     };
-    let (graph, sources, found) = match windlass::graph::load(bytes, &options) {
-        Ok(Loaded { graph, sources }) => (Some(graph), sources, Vec::new()),
+    let (graph, partial, sources, found) = match windlass::graph::load(bytes, &options) {
+        Ok(Loaded { graph, sources }) => (Some(graph), None, sources, Vec::new()),
         Err(errors) => {
             let found = errors.problems.into_iter().map(|problem| Found {
                 diagnostic: problem.diagnostic,
                 span: problem.span,
             });
-            (None, errors.sources, found.collect())
+            (None, errors.partial, errors.sources, found.collect())
         }
     };
     let findings = Findings {
@@ -97,7 +100,11 @@ pub(crate) fn load_text(bytes: Vec<u8>, file: &Path, limits: &Limits) -> Opened 
         sources,
         found,
     };
-    Opened { graph, findings }
+    Opened {
+        graph,
+        partial,
+        findings,
+    }
 }
 
 /// Standard input can be read once.
@@ -125,18 +132,26 @@ fn is_stdin(file: &Path) -> bool {
 }
 
 impl Opened {
-    /// Checks what the graph means, if there is one.
+    /// Checks what the graph means, as far as it could be read.
     pub(crate) fn check(&mut self, registry: &Registry, level: Level) {
-        let Some(graph) = &self.graph else {
-            return;
+        let found = match (&self.graph, &self.partial) {
+            (Some(graph), _) => check(graph, registry, level),
+            (None, Some(partial)) => check_partial(partial, registry, level),
+            (None, None) => return,
         };
         let sources = &self.findings.sources;
-        let found = check(graph, registry, level).into_iter();
-        let found = found.map(|diagnostic| Found {
+        let found = found.into_iter().map(|diagnostic| Found {
             span: sources.span_of(&diagnostic.graph_path),
             diagnostic,
         });
         self.findings.found.extend(found);
+        if self.partial.is_some() {
+            // Mistakes of form and of meaning, in the order of the file.
+            let start = |found: &Found| found.span.map_or(0, |span| span.start);
+            self.findings
+                .found
+                .sort_by_key(|found| (Reverse(found.diagnostic.severity()), start(found)));
+        }
     }
 
     /// The graph, if nothing is wrong with it; otherwise says what is.

@@ -14,7 +14,7 @@ use crate::terminal::{Terminal, pretty};
 pub(crate) fn run(args: &Validate, terminal: &Terminal) -> Outcome {
     let mut opened = source::load(&args.source.file, &args.source.limits.limits())?;
     if !args.schema_only {
-        opened.check(&registry(), Level::Schema);
+        opened.check(&registry(), Level::OwnTypes);
     }
     let failing = match args.strict_diagnostics {
         true => Severity::Warning,

@@ -29,7 +29,15 @@ fn a_report_has_the_line_the_code_and_the_fix() {
 #[test]
 fn all_faults_of_form_are_told_at_once() {
     let file = broken("graph_validation_error_load");
-    let ended = windlass(&["graph", "validate", &file, "--format", "json"]).refused();
+    let arguments = [
+        "graph",
+        "validate",
+        &file,
+        "--schema-only",
+        "--format",
+        "json",
+    ];
+    let ended = windlass(&arguments).refused();
     let errors = ended.json()["errors"].clone();
     let errors: Vec<&str> = errors
         .as_array()
@@ -46,8 +54,114 @@ fn all_faults_of_form_are_told_at_once() {
         ]
     );
     assert_eq!(ended.err, "");
-    let text = windlass(&["graph", "validate", &file]).refused();
+    let text = windlass(&["graph", "validate", &file, "--schema-only"]).refused();
     assert_eq!(text.err.matches("help: ").count(), 3, "{}", text.err);
+}
+
+/// Ten mistakes: two lanes, a lane that is not there, a type, a priority, an id, two ends of edges, a cycle, a field.
+const TEN: &str = "\
+schema_version: 2
+graph: {name: ten}
+lanes:
+  main: {type: event_lop}
+  pool: {type: thread_pool, max_threads: -3}
+  ok: {type: event_loop}
+components:
+  - {id: a, type: topoexec.boundary.Input, execution: {lane: nowhere}}
+  - {id: b, type: topoexec.boundary.Outptu, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok, priority: urgent}}
+  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+  - {id: d, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+  - {id: f, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+edges:
+  - {id: e1, from: a.out, to: ghost.in, kind: immediate}
+  - {id: e2, from: a.output, to: c.in, kind: immediate}
+  - {id: e3, from: d.out, to: f.in, kind: immediate}
+  - {id: e4, from: f.out, to: d.in, kind: immediate, colour: red}
+";
+
+#[test]
+fn ten_mistakes_of_form_and_meaning_are_told_in_one_pass() {
+    let arguments = ["graph", "validate", "-", "--format", "json"];
+    let document = windlass_with(&arguments, TEN.as_bytes()).refused().json();
+    let errors = document["errors"].as_array().expect("a list").iter();
+    let errors: Vec<&str> = errors.filter_map(|error| error.as_str()).collect();
+    assert_eq!(
+        errors,
+        [
+            "4:16: unknown name \"event_lop\"; allowed are: event_loop, fixed_rate, thread_pool, isolated_thread, manual_step",
+            "5:42: -3 is negative, and this counts something",
+            "8:62: lane \"nowhere\" does not exist",
+            "9:19: component type \"topoexec.boundary.Outptu\" does not exist",
+            "10:127: unknown name \"urgent\"; allowed are: high, normal, low, background",
+            "11:10: there is another component `c`",
+            "15:31: component \"ghost\" does not exist",
+            "16:20: `a` has no output `output`",
+            "17:5: 2 components feed each other immediately, and no composite loop owns them",
+            "18:54: unexpected field edges[3].colour",
+        ]
+    );
+    // The same for everything that would run it.
+    let run = windlass_with(&["graph", "run", "-", "--format", "json"], TEN.as_bytes());
+    assert_eq!(run.refused().json()["errors"], document["errors"]);
+    let text = windlass_with(&["graph", "validate", "-"], TEN.as_bytes()).refused();
+    assert!(
+        text.err
+            .contains("help: did you mean \"topoexec.boundary.Output\"?"),
+        "{}",
+        text.err
+    );
+    assert_eq!(text.line("errors"), "10");
+}
+
+#[test]
+fn what_is_wrong_inside_of_configurations_is_told_before_a_run() {
+    let text = "\
+schema_version: 2
+graph: {name: inside, kind: internal_test}
+lanes: {main: {type: event_loop}}
+components:
+  - {id: map, type: windlass.map, config: {expr: 'value +'}, execution: {lane: main}}
+  - {id: filter, type: windlass.filter, config: {expr: 'vale > 1'}, execution: {lane: main}}
+  - {id: window, type: windlass.window, config: {expr: 'mean(values'}, execution: {lane: main}}
+  - id: script
+    type: windlass.lua
+    config:
+      script: |
+        function execute()
+          local x = = 1
+        end
+    execution: {lane: main}
+  - {id: both, type: windlass.lua, config: {script: 'function execute() end', file: some.lua}, execution: {lane: main}}
+  - {id: none, type: windlass.lua, execution: {lane: main}}
+  - {id: fine, type: windlass.lua, config: {script: 'function execute() end'}, execution: {lane: main}}
+edges: []
+";
+    for command in ["validate", "run"] {
+        let arguments = ["graph", command, "-", "--format", "json"];
+        let document = windlass_with(&arguments, text.as_bytes()).refused().json();
+        let diagnostics = document["diagnostics"].as_array().expect("a list").iter();
+        let errors: Vec<String> = diagnostics
+            .filter(|diagnostic| diagnostic["severity"] == "error")
+            .map(|diagnostic| {
+                let part = |name: &str| diagnostic[name].as_str().unwrap_or_default().to_owned();
+                format!("{}: {}", part("graph_path"), part("message"))
+            })
+            .collect();
+        let expected = [
+            "components[0].config.expr: \"value +\" is no expression: ",
+            "components[1].config.expr: \"vale > 1\" is no expression: there is no vale",
+            "components[2].config.expr: \"mean(values\" is no expression: ",
+            "components[2].config: a window needs a size or a span, and this one has neither",
+            "components[3].config.script: the script is no Lua: script.lua:2: unexpected symbol near '='",
+            "components[4].config: `script` and `file` are both there",
+            "components[5].config: there is no Lua code",
+        ];
+        assert_eq!(errors.len(), expected.len(), "{errors:#?}");
+        for (error, expected) in errors.iter().zip(expected) {
+            assert!(error.starts_with(expected), "{error}\n{expected}");
+        }
+    }
 }
 
 #[test]

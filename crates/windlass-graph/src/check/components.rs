@@ -4,17 +4,24 @@ use super::Level;
 use super::context::Context;
 use crate::component::Descriptor;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::suggest::did_you_mean;
 
 pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for (place, component) in context.graph.components.iter().enumerate() {
-        if context.level == Level::Registry && context.descriptor(place).is_none() {
-            let message = format!("nobody registered the type `{}`", component.type_name);
+        let name = &component.type_name;
+        let has_to_be_known = match context.level {
+            Level::Schema => false,
+            Level::OwnTypes => is_own(name),
+            Level::Registry => true,
+        };
+        if has_to_be_known && context.descriptor(place).is_none() {
+            let message = format!("component type {name:?} does not exist");
             let path = format!("components[{place}].type");
             let finding = Diagnostic::new(Code::UnknownComponent, path, message);
             found.push(
                 finding
                     .component(&component.id)
-                    .fix("register it, or use another type"),
+                    .fix(context.similar_type(name)),
             );
         }
         if context.graph.schema_version < 2 && component.type_name.starts_with("windlass.") {
@@ -29,7 +36,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         let lane = &component.execution.lane;
         if context.lane(lane).is_none() {
-            let message = format!("there is no lane `{lane}`");
+            let message = format!("lane {lane:?} does not exist");
             let path = format!("components[{place}].execution.lane");
             let finding = Diagnostic::new(Code::GraphValidationError, path, message);
             found.push(
@@ -41,7 +48,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         timeout(context, place, found);
         for (nth, id) in component.depends_on.iter().enumerate() {
             if context.component(id).is_none() {
-                let message = format!("there is no component `{id}` to be started before");
+                let message = format!("component {id:?}, to be started before, does not exist");
                 let path = format!("components[{place}].depends_on[{nth}]");
                 let finding = Diagnostic::new(Code::UnknownComponent, path, message);
                 found.push(
@@ -53,6 +60,17 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
     }
     start_order(context, found);
+}
+
+/// How the names of this project's types begin.
+const OWN: [&str; 2] = ["windlass", "topoexec"];
+
+/// Whether a type can only be one of this project's: its name begins as theirs do, or nearly so.
+fn is_own(type_name: &str) -> bool {
+    let Some((namespace, _)) = type_name.split_once('.') else {
+        return false;
+    };
+    OWN.contains(&namespace) || did_you_mean(namespace, OWN).is_some()
 }
 
 /// Whether the invocations of a component can be ended as `timeout_ms` demands.

@@ -42,6 +42,18 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             let fix = "write `ports: {inputs: [a], outputs: [b]}`";
             found.push(report(finding.fix(fix)));
         }
+        for fault in
+            context
+                .catalog
+                .check_config(&component.type_name, &component.id, &component.config)
+        {
+            let path = match fault.field.as_str() {
+                "" => path.clone(),
+                field => format!("{path}.{field}"),
+            };
+            let finding = Diagnostic::new(Code::GraphValidationError, path, fault.message);
+            found.push(report(finding.fix(fault.fix)));
+        }
         if descriptor.open_config {
             continue;
         }

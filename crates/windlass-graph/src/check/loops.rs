@@ -104,7 +104,7 @@ fn members(
         let path = format!("composite_loops[{nth}].components[{place}]");
         match context.component(id) {
             None => {
-                let message = format!("there is no component `{id}`");
+                let message = format!("component {id:?} does not exist");
                 let finding = Diagnostic::new(Code::UnknownComponent, path, message);
                 found.push(finding.component(id).fix(context.similar_component(id)));
             }

@@ -5,6 +5,7 @@ mod channels;
 mod components;
 mod config;
 mod context;
+mod follow_on;
 mod ids;
 mod lanes;
 mod loops;
@@ -14,11 +15,13 @@ mod ports;
 mod readiness;
 mod triggers;
 
+pub(crate) use follow_on::Unread;
 pub use machine::Machine;
 pub(crate) use payloads::is_large;
 
 use crate::component::Catalog;
 use crate::diagnostic::Diagnostic;
+use crate::load::Partial;
 use crate::model::Graph;
 use context::Context;
 
@@ -28,6 +31,9 @@ pub enum Level {
     /// Types may be unknown; the ports of known ones are checked.
     #[default]
     Schema,
+    /// Types of other projects may be unknown. Those of this one, whose names begin with `windlass.` or `topoexec.` or
+    /// nearly so, have to be known.
+    OwnTypes,
     /// Every type has to be known, as a run demands.
     Registry,
 }
@@ -35,6 +41,14 @@ pub enum Level {
 /// Checks a graph for the machine that this runs on: errors first, then warnings and advice.
 pub fn check(graph: &Graph, catalog: &dyn Catalog, level: Level) -> Vec<Diagnostic> {
     check_for(graph, catalog, level, &Machine::this())
+}
+
+/// Checks what could be read of a file that is wrong in form. What only follows from the mistakes of form, which are
+/// known already, is left out.
+pub fn check_partial(partial: &Partial, catalog: &dyn Catalog, level: Level) -> Vec<Diagnostic> {
+    let mut found = check(&partial.graph, catalog, level);
+    found.retain(|finding| !partial.unread.explains(finding));
+    found
 }
 
 /// Checks a graph for some machine: errors first, then warnings and advice.

@@ -25,7 +25,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 fn missing_end(context: &Context<'_>, end: &Endpoint, field: &str) -> Option<Diagnostic> {
     let Some(place) = context.component(&end.component) else {
-        let message = format!("there is no component `{}`", end.component);
+        let message = format!("component {:?} does not exist", end.component);
         let finding = Diagnostic::new(Code::UnknownComponent, "", message);
         return Some(
             finding
@@ -62,12 +62,15 @@ fn inputs(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let Some(descriptor) = context.descriptor(place) else {
             continue;
         };
+        if context.is_duplicate(place) {
+            continue;
+        }
         let connected: HashSet<&str> = context
             .incoming(place)
             .map(|(_, edge)| edge.to.port.as_str())
             .collect();
         for port in &descriptor.inputs {
-            if connected.contains(port.name.as_str()) {
+            if connected.contains(port.name.as_str()) || context.may_be_meant(place, &port.name) {
                 continue;
             }
             let (code, message) = match port.required {

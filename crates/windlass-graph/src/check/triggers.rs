@@ -147,7 +147,10 @@ impl<'a> Rules<'_, 'a> {
             let fix = known(&descriptor.inputs, "input");
             let message = format!("`{id}` has no input `{input}`");
             self.report(Code::UnknownPort, field, message, &fix);
-        } else if !connected.contains(input) {
+        } else if !connected.contains(input)
+            && !self.context.is_duplicate(self.place)
+            && !self.context.may_be_meant(self.place, input)
+        {
             let message = format!("no edge ends at `{id}.{input}`, which `{id}` waits for");
             let fix = format!("add an edge `to: {id}.{input}`");
             self.report(Code::TriggerMissingInput, field, message, &fix);

@@ -324,10 +324,51 @@ impl ConfigField {
 pub trait Catalog {
     /// What this type says about itself, if it is known.
     fn descriptor(&self, type_name: &str) -> Option<&Descriptor>;
+
+    /// The names of the types that are known, for "did you mean".
+    fn names(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// What a type finds wrong with the configuration of a component beyond what its descriptor says, such as an
+    /// expression that cannot be parsed.
+    fn check_config(&self, _type_name: &str, _id: &str, _config: &Config) -> Vec<ConfigFault> {
+        Vec::new()
+    }
+}
+
+/// What a type finds wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFault {
+    /// The field of `config`; empty: all of it.
+    pub field: String,
+    /// What is wrong, as a sentence without a full stop.
+    pub message: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+impl ConfigFault {
+    /// What is wrong with a field, and what to do about it.
+    pub fn new(
+        field: impl Into<String>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> ConfigFault {
+        ConfigFault {
+            field: field.into(),
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
 }
 
 impl Catalog for std::collections::BTreeMap<String, Descriptor> {
     fn descriptor(&self, type_name: &str) -> Option<&Descriptor> {
         self.get(type_name)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.keys().map(String::as_str).collect()
     }
 }

@@ -43,7 +43,7 @@ use serde_json::Value;
 
 use crate::model::Config;
 
-pub use descriptor::{Catalog, ConfigField, ConfigKind, Descriptor, Port, PortsError};
+pub use descriptor::{Catalog, ConfigFault, ConfigField, ConfigKind, Descriptor, Port, PortsError};
 pub use failure::Failure;
 pub use interrupt::Interrupt;
 pub(crate) use invocation::{
@@ -67,6 +67,13 @@ pub trait Component: Send {
         Self: Sized,
     {
         Descriptor::new().open_ports().open_config()
+    }
+
+    /// What is wrong with a configuration beyond what the descriptor says, as far as that can be told without a run:
+    /// an expression that cannot be parsed, two fields that exclude each other. Called when a file is checked, on a
+    /// component that is not started; `id` is that of the component in the file.
+    fn check_config(&self, _id: &str, _config: &Config) -> Vec<ConfigFault> {
+        Vec::new()
     }
 
     /// Reads its configuration and finds its ports.

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{
-    Catalog, Component, Descriptor, Failure, Invocation, Output, Reentrant, Setup, built_in,
+    Catalog, Component, ConfigFault, Descriptor, Failure, Invocation, Output, Reentrant, Setup,
+    built_in,
 };
+use crate::model::Config;
 use crate::payload::Payload;
 
 /// Makes a component.
@@ -117,6 +120,17 @@ impl Registry {
 impl Catalog for Registry {
     fn descriptor(&self, type_name: &str) -> Option<&Descriptor> {
         Some(&self.types.get(type_name)?.descriptor)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        Registry::names(self).collect()
+    }
+
+    fn check_config(&self, type_name: &str, id: &str, config: &Config) -> Vec<ConfigFault> {
+        // A type that panics here panics again when it is run, and that is reported.
+        let check = || Some(self.make(type_name)?.check_config(id, config));
+        let checked = catch_unwind(AssertUnwindSafe(check));
+        checked.ok().flatten().unwrap_or_default()
     }
 }
 

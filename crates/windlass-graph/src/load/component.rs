@@ -7,23 +7,17 @@ use crate::model::{
     TriggerKind, TriggerPolicy,
 };
 
-/// A component; none if it has no id.
-pub(super) fn component(
-    walk: &mut Walk<'_>,
-    at: At<'_>,
-    names: Option<&Names>,
-) -> Option<Component> {
-    let mut fields = walk.fields(at)?;
+/// A component. What cannot be read has its default, and an id that cannot be read is empty.
+pub(super) fn component(walk: &mut Walk<'_>, at: At<'_>, names: Option<&Names>) -> Component {
+    let Some(mut fields) = walk.fields(at) else {
+        return Component::new("", "", "");
+    };
     let prefix = names.map(|names| names.scope.id.as_str());
     let id = fields.need(walk, "id").and_then(|at| walk.id(&at, prefix));
     let type_name = fields
         .need(walk, "type")
         .and_then(|at| type_name(walk, &at));
-    let mut component = Component::new(
-        id.clone().unwrap_or_default(),
-        type_name.unwrap_or_default(),
-        "",
-    );
+    let mut component = Component::new(id.unwrap_or_default(), type_name.unwrap_or_default(), "");
     if let Some(at) = fields.need(walk, "execution") {
         execution(walk, at, &mut component);
     }
@@ -50,7 +44,7 @@ pub(super) fn component(
         component.trigger = trigger(walk, at);
     }
     fields.finish(walk);
-    id.map(|_| component)
+    component
 }
 
 fn type_name(walk: &mut Walk<'_>, at: &At<'_>) -> Option<String> {

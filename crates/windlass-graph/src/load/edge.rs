@@ -6,9 +6,21 @@ use crate::model::{
     ClockDomain, CopyPolicy, Edge, EdgeKind, EdgePolicy, Endpoint, Mode, Overflow, Owner, Readers,
 };
 
-/// An edge; none if something that it needs is missing.
-pub(super) fn edge(walk: &mut Walk<'_>, at: At<'_>, names: Option<&Names>) -> Option<Edge> {
-    let mut fields = walk.fields(at)?;
+/// An edge. An id or an end that cannot be read is empty; a kind that cannot be read is `delay`, which makes no cycle.
+pub(super) fn edge(walk: &mut Walk<'_>, at: At<'_>, names: Option<&Names>) -> Edge {
+    let nowhere = || Endpoint {
+        component: String::new(),
+        port: String::new(),
+    };
+    let Some(mut fields) = walk.fields(at) else {
+        return Edge {
+            id: String::new(),
+            from: nowhere(),
+            to: nowhere(),
+            kind: EdgeKind::Delay,
+            policy: EdgePolicy::default(),
+        };
+    };
     let prefix = names.map(|names| names.scope.id.as_str());
     let id = fields.need(walk, "id").and_then(|at| walk.id(&at, prefix));
     let from = fields
@@ -22,13 +34,13 @@ pub(super) fn edge(walk: &mut Walk<'_>, at: At<'_>, names: Option<&Names>) -> Op
         .and_then(|at| walk.one_of(&at, EdgeKind::NAMES, EdgeKind::named));
     let policy = fields.get(walk, "policy").map(|at| policy(walk, at));
     fields.finish(walk);
-    Some(Edge {
-        id: id?,
-        from: from?,
-        to: to?,
-        kind: kind?,
+    Edge {
+        id: id.unwrap_or_default(),
+        from: from.unwrap_or_else(nowhere),
+        to: to.unwrap_or_else(nowhere),
+        kind: kind.unwrap_or(EdgeKind::Delay),
         policy: policy.unwrap_or_default(),
-    })
+    }
 }
 
 fn endpoint(walk: &mut Walk<'_>, at: &At<'_>, names: Option<&Names>) -> Option<Endpoint> {

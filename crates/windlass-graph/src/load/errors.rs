@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use crate::check::Unread;
 use crate::diagnostic::Diagnostic;
+use crate::model::Graph;
 use crate::source::{SourceMap, Span};
 
 /// Why a file could not be loaded: everything that is wrong with it, not only the first thing.
@@ -12,6 +14,16 @@ pub struct LoadErrors {
     pub problems: Vec<Problem>,
     /// The text, as far as it could be read.
     pub sources: SourceMap,
+    /// What could be read in spite of the problems; none if that says nothing about the rest.
+    pub partial: Option<Box<Partial>>,
+}
+
+/// What could be read of a file that is wrong in form: for [`check_partial`](crate::check::check_partial), so that
+/// mistakes of form and of meaning are told together. It cannot be run.
+#[derive(Debug, Clone)]
+pub struct Partial {
+    pub(crate) graph: Graph,
+    pub(crate) unread: Unread,
 }
 
 /// One thing that is wrong with a file.

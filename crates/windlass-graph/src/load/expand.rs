@@ -91,9 +91,14 @@ pub(super) fn expand(walk: &mut Walk<'_>, root: &mut Fields<'_>, own: Body) -> E
     if let Some(at) = root.get(walk, "subgraphs") {
         expansion.subgraphs(walk, &at);
     }
+    let before = walk.problem_count();
     let templates = root.get(walk, "templates").map(|at| templates(walk, &at));
     if let Some(at) = root.get(walk, "template_instances") {
         expansion.instances(walk, &at, &templates.unwrap_or_default());
+    }
+    // What a template would have become without its mistakes is not known.
+    if expansion.stopped || walk.problem_count() > before {
+        walk.give_up_meaning();
     }
     match expansion.stopped {
         true => Expanded::default(),
@@ -118,6 +123,10 @@ impl Expansion {
             };
             let id = fields.need(walk, "id").and_then(|at| walk.id(&at, None));
             let body = Body::read(walk, &mut fields);
+            if id.is_none() {
+                // Its components are not called what they would be.
+                walk.give_up_meaning();
+            }
             self.add(walk, &fields.at, body, Some(id.unwrap_or_default()));
             fields.finish(walk);
         }

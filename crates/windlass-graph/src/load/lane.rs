@@ -7,10 +7,12 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Lane, LaneKind, LaneOverflow, OnDeadlineMiss, OsPolicy, OverrunPolicy};
 use crate::source::{Key, Node, Scalar, Style};
 
-/// A lane; none if it has no type.
+/// A lane; none if its id cannot be read. What else cannot be read has its default.
 pub(super) fn lane(walk: &mut Walk<'_>, key: &Key, at: At<'_>) -> Option<Lane> {
     let id = lane_id(walk, key, &at.path)?;
-    let mut fields = walk.fields(at)?;
+    let Some(mut fields) = walk.fields(at) else {
+        return Some(Lane::new(id, LaneKind::EventLoop));
+    };
     let kind = fields
         .need(walk, "type")
         .and_then(|at| lane_kind(walk, &at));
@@ -71,7 +73,7 @@ pub(super) fn lane(walk: &mut Walk<'_>, key: &Key, at: At<'_>) -> Option<Lane> {
         since_version_2(walk, &mut fields, &mut lane);
     }
     fields.finish(walk);
-    kind.map(|_| lane)
+    Some(lane)
 }
 
 fn lane_kind(walk: &mut Walk<'_>, at: &At<'_>) -> Option<LaneKind> {
@@ -81,6 +83,7 @@ fn lane_kind(walk: &mut Walk<'_>, at: &At<'_>) -> Option<LaneKind> {
     if is_new && walk.version < 2 {
         let message = format!("lanes of type {kind} came with schema version 2");
         let finding = Diagnostic::new(code, at.path.clone(), message);
+        walk.mark_unread(&at.path);
         walk.report(finding.fix("write `schema_version: 2`"), Some(at.span));
         return None;
     }

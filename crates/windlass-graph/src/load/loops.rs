@@ -4,13 +4,19 @@ use super::expand::Names;
 use super::walk::{At, Walk};
 use crate::model::{CompositeLoop, Convergence, LoopKind, LoopPolicy, PartialSuccess};
 
-/// A loop; none if something that it needs is missing.
+/// A loop. What cannot be read has its default, and an id that cannot be read is empty.
 pub(super) fn composite_loop(
     walk: &mut Walk<'_>,
     at: At<'_>,
     names: Option<&Names>,
-) -> Option<CompositeLoop> {
-    let mut fields = walk.fields(at)?;
+) -> CompositeLoop {
+    let Some(mut fields) = walk.fields(at) else {
+        return CompositeLoop {
+            id: String::new(),
+            components: Vec::new(),
+            policy: LoopPolicy::new(LoopKind::FixedPoint),
+        };
+    };
     let prefix = names.map(|names| names.scope.id.as_str());
     let id = fields.need(walk, "id").and_then(|at| walk.id(&at, prefix));
     let members = fields.need(walk, "components").map(|at| walk.texts(&at));
@@ -18,15 +24,15 @@ pub(super) fn composite_loop(
         .need(walk, "loop_policy")
         .and_then(|at| policy(walk, at));
     fields.finish(walk);
-    let members = members?.into_iter();
-    Some(CompositeLoop {
-        id: id?,
+    let members = members.unwrap_or_default().into_iter();
+    CompositeLoop {
+        id: id.unwrap_or_default(),
         components: match names {
             Some(names) => members.map(|id| names.full(id)).collect(),
             None => members.collect(),
         },
-        policy: policy?,
-    })
+        policy: policy.unwrap_or_else(|| LoopPolicy::new(LoopKind::FixedPoint)),
+    }
 }
 
 fn policy(walk: &mut Walk<'_>, at: At<'_>) -> Option<LoopPolicy> {

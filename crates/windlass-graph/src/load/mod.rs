@@ -1,6 +1,7 @@
 //! From a file to a [`Graph`]: parse, substitute templates, expand subgraphs, then type and walk.
 //!
-//! All errors are collected. What a file means beyond its form is for [`crate::check`].
+//! All errors are collected. What a file means beyond its form is for [`crate::check`], which also looks at what could
+//! be read of a file that is wrong in form ([`Partial`]).
 
 mod component;
 mod config;
@@ -16,8 +17,9 @@ mod walk;
 
 use std::collections::HashMap;
 
-pub use errors::{LoadErrors, Problem};
+pub use errors::{LoadErrors, Partial, Problem};
 
+use crate::check::Unread;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits::Limits;
 use crate::model::Graph;
@@ -66,15 +68,30 @@ fn load_bytes(input: &[u8], limits: &Limits) -> Result<Loaded, LoadErrors> {
     let mut walk = Walk::new(limits);
     let (root, faults) = parse(text, limits);
     for fault in faults {
+        match fault.path.is_empty() {
+            true => walk.give_up_meaning(),
+            false => walk.mark_unread(&fault.path),
+        }
         let diagnostic = Diagnostic::new(Code::GraphValidationError, fault.path, fault.message);
         walk.report(diagnostic.fix(fault.fix), Some(fault.span));
     }
     let graph = root.and_then(|root| root::graph(&mut walk, &root));
+    let unread = walk.take_unread();
     let (problems, spans) = walk.finish();
     let sources = SourceMap::new(text.to_owned(), spans);
     match graph {
         Some(graph) if problems.is_empty() => Ok(Loaded { graph, sources }),
-        _ => Err(LoadErrors { problems, sources }),
+        graph => {
+            let partial = graph.zip(unread).map(|(graph, unread)| Partial {
+                graph,
+                unread: Unread::new(unread),
+            });
+            Err(LoadErrors {
+                problems,
+                sources,
+                partial: partial.map(Box::new),
+            })
+        }
     }
 }
 
@@ -114,5 +131,6 @@ fn single(message: String, fix: &str, text: String, span: Option<Span>) -> LoadE
     LoadErrors {
         problems: vec![Problem { diagnostic, span }],
         sources: SourceMap::new(text, HashMap::new()),
+        partial: None,
     }
 }

@@ -11,7 +11,7 @@ use crate::source::Node;
 /// The schema versions that this loader reads.
 const SCHEMA_VERSIONS: std::ops::RangeInclusive<u64> = 1..=2;
 
-/// The graph of a whole file; none, or a part of it, if there are problems.
+/// The graph of a whole file, as far as it can be read; none if it is no map.
 pub(super) fn graph(walk: &mut Walk<'_>, root: &Rc<Node>) -> Option<Graph> {
     let at = walk.at(String::new(), root);
     let mut fields = walk.fields(at)?;
@@ -38,7 +38,7 @@ pub(super) fn graph(walk: &mut Walk<'_>, root: &Rc<Node>) -> Option<Graph> {
     let expanded = expand(walk, &mut fields, own);
     fields.finish(walk);
     parts(walk, &mut graph, expanded);
-    (!walk.has_problems()).then_some(graph)
+    Some(graph)
 }
 
 fn version(walk: &mut Walk<'_>, at: &At<'_>) {
@@ -91,6 +91,7 @@ fn lanes(walk: &mut Walk<'_>, at: &At<'_>) -> Vec<Lane> {
     let entries = walk.entries(at);
     if entries.len() > walk.limits.lanes {
         walk.over_limit(at, "lane count", walk.limits.lanes);
+        walk.give_up_meaning();
         return Vec::new();
     }
     entries
@@ -105,9 +106,7 @@ fn parts(walk: &mut Walk<'_>, graph: &mut Graph, expanded: Expanded) {
     for (nth, part) in expanded.components.iter().enumerate() {
         let at = walk.at(format!("components[{nth}]"), &part.node);
         let names = part.scope.map(|place| &scopes[place]);
-        let Some(component) = component::component(walk, at, names) else {
-            continue;
-        };
+        let component = component::component(walk, at, names);
         if let Some(place) = part.scope {
             scopes[place].scope.components.push(component.id.clone());
         }
@@ -116,9 +115,7 @@ fn parts(walk: &mut Walk<'_>, graph: &mut Graph, expanded: Expanded) {
     for (nth, part) in expanded.edges.iter().enumerate() {
         let at = walk.at(format!("edges[{nth}]"), &part.node);
         let names = part.scope.map(|place| &scopes[place]);
-        let Some(edge) = edge::edge(walk, at, names) else {
-            continue;
-        };
+        let edge = edge::edge(walk, at, names);
         if let Some(place) = part.scope {
             scopes[place].scope.edges.push(edge.id.clone());
         }
@@ -127,9 +124,7 @@ fn parts(walk: &mut Walk<'_>, graph: &mut Graph, expanded: Expanded) {
     for (nth, part) in expanded.loops.iter().enumerate() {
         let at = walk.at(format!("composite_loops[{nth}]"), &part.node);
         let names = part.scope.map(|place| &scopes[place]);
-        let Some(composite) = loops::composite_loop(walk, at, names) else {
-            continue;
-        };
+        let composite = loops::composite_loop(walk, at, names);
         if let Some(place) = part.scope {
             scopes[place].scope.loops.push(composite.id.clone());
         }

@@ -204,6 +204,7 @@ impl Walk<'_> {
                     }),
                 ),
             };
+            self.mark_unread(&at.path);
             self.report(
                 Diagnostic::new(code, &at.path, message).fix(fix),
                 Some(at.span),

@@ -1,6 +1,6 @@
 //! The walk over the nodes of a file: takes fields, and collects what is wrong and where things are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::Problem;
@@ -23,6 +23,10 @@ pub(super) struct Walk<'a> {
     problems: Vec<Problem>,
     not_listed: usize,
     spans: HashMap<String, Span>,
+    /// The paths of what could not be read.
+    unread: HashSet<String>,
+    /// So little could be read that what the rest means is not known.
+    is_opaque: bool,
 }
 
 /// A node and its path.
@@ -41,7 +45,24 @@ impl<'a> Walk<'a> {
             problems: Vec::new(),
             not_listed: 0,
             spans: HashMap::new(),
+            unread: HashSet::new(),
+            is_opaque: false,
         }
+    }
+
+    /// Notes that what the file means cannot be told: a limit was exceeded, or a template is wrong.
+    pub(super) fn give_up_meaning(&mut self) {
+        self.is_opaque = true;
+    }
+
+    /// Notes that what is at this path could not be read.
+    pub(super) fn mark_unread(&mut self, path: impl Into<String>) {
+        self.unread.insert(path.into());
+    }
+
+    /// What could not be read; none if so little could be read that nothing is known about the rest.
+    pub(super) fn take_unread(&mut self) -> Option<HashSet<String>> {
+        (!self.is_opaque).then(|| std::mem::take(&mut self.unread))
     }
 
     /// All problems and all places.
@@ -56,8 +77,8 @@ impl<'a> Walk<'a> {
         (self.problems, self.spans)
     }
 
-    pub(super) fn has_problems(&self) -> bool {
-        !self.problems.is_empty()
+    pub(super) fn problem_count(&self) -> usize {
+        self.problems.len() + self.not_listed
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic, span: Option<Span>) {
@@ -93,6 +114,7 @@ impl<'a> Walk<'a> {
         message: impl Into<String>,
         fix: impl Into<String>,
     ) {
+        self.mark_unread(&at.path);
         let diagnostic = Diagnostic::new(Code::GraphValidationError, &at.path, message).fix(fix);
         self.report(diagnostic, Some(at.span));
     }
@@ -200,7 +222,12 @@ impl<'n> Fields<'n> {
         let field = self.get(walk, name);
         if field.is_none() {
             let message = format!("missing field {}.{name}", self.context());
-            walk.error(&self.at, message, format!("add `{name}`"));
+            walk.mark_unread(match self.at.path.as_str() {
+                "" => name.to_owned(),
+                path => format!("{path}.{name}"),
+            });
+            let missing = Diagnostic::new(Code::GraphValidationError, &self.at.path, message);
+            walk.report(missing.fix(format!("add `{name}`")), Some(self.at.span));
         }
         field
     }

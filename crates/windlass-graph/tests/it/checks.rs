@@ -105,11 +105,11 @@ fn names_that_are_nearly_right_are_suggested() {
         .map(|d| d.suggested_fix)
         .collect();
     assert!(
-        fixes.contains(&"did you mean `control`?".to_owned()),
+        fixes.contains(&"did you mean \"control\"?".to_owned()),
         "{fixes:?}"
     );
     assert!(
-        fixes.contains(&"did you mean `estimator`?".to_owned()),
+        fixes.contains(&"did you mean \"estimator\"?".to_owned()),
         "{fixes:?}"
     );
 }

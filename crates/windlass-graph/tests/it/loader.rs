@@ -275,14 +275,14 @@ edges: []
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(
         lines[0],
-        "2:18: error [graph_validation_error] graph.knid: unexpected field graph.knid (did you mean `kind`?)"
+        "2:18: error [graph_validation_error] unexpected field graph.knid (graph.knid); did you mean \"kind\"?"
     );
     assert!(
-        lines[1].starts_with("4:16: error [unsupported_lane_type] lanes.main.type: "),
+        lines[1].starts_with("4:16: error [unsupported_lane_type] unknown name "),
         "{shown}"
     );
     assert!(
-        lines[1].ends_with("(did you mean `event_loop`?)"),
+        lines[1].ends_with(" (lanes.main.type); did you mean \"event_loop\"?"),
         "{shown}"
     );
     assert!(lines[2].starts_with("8:39: "), "{shown}");

@@ -14,6 +14,7 @@ mod examples;
 mod limits;
 mod lints;
 mod loader;
+mod partial;
 mod payloads;
 mod run;
 mod scale;
