@@ -149,6 +149,9 @@ pub(crate) struct RunFile {
     /// For graphs: end after the first epoch in which nothing ran
     #[arg(long)]
     pub(crate) until_idle: bool,
+    /// For graphs: fail if something was dropped, refused or not delivered
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 /// Who decides which guest runs when.
@@ -214,6 +217,9 @@ pub(crate) struct Run {
     pub(crate) source: Source,
     #[command(flatten)]
     pub(crate) bounds: RunBounds,
+    /// Fail if something was dropped, refused or not delivered, or if the graph never became idle
+    #[arg(long)]
+    pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) types: Types,
     #[command(flatten)]
@@ -579,6 +585,7 @@ impl Run {
                 no_overlap: false,
                 record: args.record.clone(),
             },
+            strict: args.strict,
             types: Types {
                 stub_unknown: false,
             },

@@ -40,6 +40,8 @@ crate::model::named! {
         DelayEpochBoundary = "delay_epoch_boundary",
         /// A slow reader misses values.
         SlowReaderDropRisk = "slow_reader_drop_risk",
+        /// A policy replaces or drops what a file has, instead of letting the file wait.
+        BackpressureGivenUp = "backpressure_given_up",
         /// Payloads are lent, and their producer does not own them.
         LoanedViewWithoutPoolOwner = "loaned_view_without_pool_owner",
         /// Payloads that are likely to be large are copied.
@@ -198,6 +200,29 @@ impl<'a> Lint<'a> {
         if policy.slow_reader_drop_risk() {
             let message = format!("a slow reader misses what {} evicts", policy.overflow);
             push(Rule::SlowReaderDropRisk, "policy.readers", message);
+        }
+        let from = self.components.get(edge.from.component.as_str());
+        let source = from.and_then(|from| self.catalog.descriptor(&from.type_name));
+        if source.is_some_and(|source| source.finite_source) && !policy.backpressure {
+            let (field, what) = match policy.overflow {
+                Overflow::FailFast => (
+                    "overflow",
+                    "ends the run at the first record that does not fit",
+                ),
+                Overflow::DropNewest => ("overflow", "drops the records that do not fit"),
+                _ if policy.mode.is_latest_style() => ("mode", "keeps the newest record only"),
+                _ => ("overflow", "replaces records before they are read"),
+            };
+            let message = format!(
+                "`{}` could wait for its reader, and the {field} of this edge {what}: leave the \
+                 {field} out, or use `mode: queue` with `overflow: reject`",
+                edge.from.component
+            );
+            push(
+                Rule::BackpressureGivenUp,
+                &format!("policy.{field}"),
+                message,
+            );
         }
         if policy.copy_policy == CopyPolicy::LoanedView && policy.owner != Owner::Producer {
             let message = format!("payloads are lent, and their owner is the {}", policy.owner);

@@ -1,8 +1,8 @@
 //! `windlass graph run`.
 
 use serde_json::{Map, Value, json};
-use windlass::graph::RunResult;
-use windlass::graph::run::{HealthEvent, LaneGrant};
+use windlass::graph::run::{HealthEvent, LaneGrant, Loss};
+use windlass::graph::{RunResult, StopReason};
 
 use super::execution::{Execution, error_json, health_json};
 use crate::args::{Format, Run};
@@ -36,6 +36,8 @@ const COUNTS: &[(&str, &str)] = &[
     ("trace_event_count", "runtime.trace.event_count"),
 ];
 
+/// How many losses the last line names.
+const LOSSES_SHOWN: usize = 8;
 /// How many invocations of the order are printed for people.
 const ORDER_SHOWN: usize = 32;
 
@@ -48,11 +50,53 @@ pub(crate) fn run(args: &Run, terminal: &Terminal) -> Outcome {
     // The events are counted here, and nobody looks at them.
     options.trace_capacity = 0;
     let result = execution.run(options, terminal)?;
+    let incomplete = incomplete(args, &result);
     terminal.print(&match format {
-        Format::Text => to_text(&execution, &result),
+        Format::Text => {
+            let mut text = to_text(&execution, &result);
+            if !incomplete.is_empty() {
+                text.push_str(&last_line(&incomplete, args.strict));
+            }
+            text
+        }
         Format::Json => pretty(&to_json(&execution, &result)),
     })?;
-    Ok(Verdict::of_run(&result))
+    Ok(match Verdict::of_run(&result) {
+        Verdict::Fine if args.strict => Verdict::fine_if(incomplete.is_empty()),
+        verdict => verdict,
+    })
+}
+
+/// What was dropped, refused or not delivered, a phrase for each; and that the run did not come to its end.
+fn incomplete(args: &Run, result: &RunResult) -> Vec<String> {
+    let mut incomplete: Vec<String> = result.losses.iter().map(ToString::to_string).collect();
+    // What fails in invocations is among the losses.
+    let errors = result.errors.iter();
+    let errors = errors.filter(|error| !error.fatal && error.phase != "execute");
+    incomplete.extend(errors.map(ToString::to_string));
+    let bounds = &args.bounds;
+    let at_bound = result.stop_reason == StopReason::TickBound;
+    if bounds.until_idle && bounds.steps == 0 && at_bound {
+        incomplete.push(format!(
+            "the graph was not idle after {} epochs",
+            result.epochs
+        ));
+    }
+    incomplete
+}
+
+/// What did not go as it should although nothing failed, in one line.
+fn last_line(incomplete: &[String], strict: bool) -> String {
+    let shown = &incomplete[..incomplete.len().min(LOSSES_SHOWN)];
+    let mut text = format!("incomplete: {}", shown.join("; "));
+    if incomplete.len() > shown.len() {
+        text.push_str(&format!("; and {} more", incomplete.len() - shown.len()));
+    }
+    text.push_str(match strict {
+        true => "; failed because of --strict\n",
+        false => "; --strict makes this fail\n",
+    });
+    text
 }
 
 fn to_text(execution: &Execution, result: &RunResult) -> String {
@@ -109,6 +153,7 @@ fn health_line(event: &HealthEvent) -> String {
 
 fn to_json(execution: &Execution, result: &RunResult) -> Value {
     let grant = |grant: &LaneGrant| json!({ "lane": grant.lane, "threads": grant.threads, "refused": grant.refused });
+    let loss = |loss: &Loss| json!({ "kind": loss.kind.name(), "subject": loss.subject, "count": loss.count });
     let mut document = json!({
         "ok": result.is_ok(),
         "graph": execution.name(),
@@ -119,6 +164,7 @@ fn to_json(execution: &Execution, result: &RunResult) -> Value {
         "errors": result.errors.iter().map(error_json).collect::<Vec<_>>(),
         "health_events": result.health.iter().map(health_json).collect::<Vec<_>>(),
         "lane_grants": result.lane_grants.iter().map(grant).collect::<Vec<_>>(),
+        "losses": result.losses.iter().map(loss).collect::<Vec<_>>(),
         "stubs": execution.stubs,
     });
     if let Some(document) = document.as_object_mut() {

@@ -28,6 +28,7 @@ pub(super) fn run(args: &RunFile, terminal: &Terminal) -> Outcome {
     refuse(args.steps > 0, "--steps", graphs)?;
     refuse(args.duration_ms > 0, "--duration-ms", graphs)?;
     refuse(args.until_idle, "--until-idle", graphs)?;
+    refuse(args.strict, "--strict", graphs)?;
     let mut builder = Runtime::builder();
     if let Some(workers) = args.workers {
         builder = builder.workers(workers);

@@ -51,6 +51,102 @@ fn runs_end_by_their_bounds() {
     assert_eq!(none.line("ticks"), "3");
 }
 
+/// A graph that reads a file of 5,000 rows; gives what the command says, and how many rows were written.
+fn read_rows(policy: &str, arguments: &[&str]) -> (Ended, usize) {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("windlass-cli-rows-{}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let rows: String = (0..5000)
+        .map(|row| format!("{row},{}\n", row % 7))
+        .collect();
+    std::fs::write(folder.join("big.csv"), format!("id,value\n{rows}")).expect("a file");
+    let (from, to) = (folder.join("big.csv"), folder.join("rows.jsonl"));
+    let text = format!(
+        "schema_version: 2
+graph: {{name: rows, kind: internal_test}}
+lanes: {{main: {{type: event_loop}}}}
+components:
+  - {{id: readings, type: windlass.csv.source, config: {{path: '{}', records: 100}}, execution: {{lane: main}}}}
+  - {{id: sink, type: windlass.jsonl.sink, config: {{path: '{}'}}, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
+edges:
+  - {{id: a, from: readings.out, to: sink.in, kind: immediate{policy}}}
+",
+        from.display(),
+        to.display()
+    );
+    let file = folder.join("rows.yaml");
+    std::fs::write(&file, text).expect("a file");
+    let file = file.to_str().expect("a readable path");
+    let all: Vec<&str> = arguments.iter().copied().chain([file]).collect();
+    let ended = windlass(&all);
+    let written = std::fs::read_to_string(&to).map_or(0, |text| text.lines().count());
+    std::fs::remove_dir_all(&folder).expect("it is there");
+    (ended, written)
+}
+
+#[test]
+fn no_row_of_a_file_is_lost_by_default_or_by_a_refusal() {
+    for policy in [
+        "",
+        ", policy: {mode: queue, capacity: 16, overflow: reject}",
+    ] {
+        for command in [&["graph", "run"][..], &["run"]] {
+            let arguments = [command, &["--until-idle", "--strict"]].concat();
+            let (ended, rows) = read_rows(policy, &arguments);
+            let ended = ended.fine();
+            assert_eq!(rows, 5000, "{}", ended.out);
+            assert_eq!(ended.line("stop_reason"), "idle");
+            assert_eq!(ended.line("channel_reject_count"), "0");
+            assert!(!ended.out.contains("incomplete"), "{}", ended.out);
+        }
+    }
+}
+
+#[test]
+fn rows_that_a_policy_gives_up_are_told_in_the_last_line_and_fail_strictly() {
+    let policy = ", policy: {mode: queue, capacity: 16, overflow: drop_newest}";
+    let (ended, rows) = read_rows(policy, &["graph", "run", "--until-idle"]);
+    let ended = ended.fine();
+    assert_eq!(rows, 800);
+    let last = ended.out.lines().last().expect("a line");
+    assert_eq!(
+        last,
+        "incomplete: edge a: 4200 refused; --strict makes this fail"
+    );
+    let (strict, _) = read_rows(policy, &["run", "--until-idle", "--strict"]);
+    let strict = strict.refused();
+    assert_eq!(strict.line("ok"), "true");
+    let last = strict.out.lines().last().expect("a line");
+    assert_eq!(
+        last,
+        "incomplete: edge a: 4200 refused; failed because of --strict"
+    );
+    let arguments = ["graph", "run", "--until-idle", "--format", "json"];
+    let document = read_rows(policy, &arguments).0.fine().json();
+    let loss = json!([{"kind": "refused", "subject": "a", "count": 4200}]);
+    assert_eq!(document["losses"], loss);
+    let (advice, _) = read_rows(policy, &["graph", "lint"]);
+    assert!(
+        advice.out.contains("backpressure_given_up"),
+        "{}",
+        advice.out
+    );
+}
+
+#[test]
+fn a_graph_that_is_never_idle_is_not_said_to_have_been() {
+    let arguments = ["graph", "run", &example("hello"), "--until-idle"];
+    let ended = windlass(&arguments).fine();
+    let last = ended.out.lines().last().expect("a line");
+    let expected = "incomplete: the graph was not idle after 1000 epochs; --strict makes this fail";
+    assert_eq!(last, expected);
+    windlass(&[&arguments[..], &["--strict"]].concat()).refused();
+    let script = windlass(&["run", "--strict", "examples/lua/hello.lua"]).refused();
+    assert!(script.err.contains("--strict"), "{}", script.err);
+}
+
 #[test]
 fn a_run_that_fails_says_so() {
     let full = example_text("thread_pool").replace(

@@ -43,7 +43,8 @@ pub(crate) fn line_bytes_of(settings: Settings<'_>) -> Result<usize, Failure> {
 
 fn source(about: &str) -> Descriptor {
     let source = Descriptor::new().output("out").field(path());
-    source.boundary(BoundaryRole::Input).about(about)
+    let source = source.finite_source().boundary(BoundaryRole::Input);
+    source.about(about)
 }
 
 fn sink(about: &str) -> Descriptor {

@@ -106,7 +106,10 @@ impl Component for Replay {
                 return Ok(());
             };
             let time = i64::try_from(due.at).unwrap_or(i64::MAX);
-            invocation.publish_at(self.output, due.payload, time);
+            if !invocation.publish_at(self.output, due.payload.clone(), time) {
+                self.next = Some(due);
+                return Ok(());
+            }
         }
         invocation.finish();
         Ok(())

@@ -5,6 +5,7 @@
     reason = "tests use the standard library directly"
 )]
 
+mod backpressure;
 mod csv;
 mod docs;
 mod exec;

@@ -25,6 +25,8 @@ pub struct Descriptor {
     pub declared_ports: bool,
     /// Whether an invocation can be ended from outside; see [`Descriptor::preemptible`].
     pub preemptible: bool,
+    /// Whether it is a source that comes to an end; see [`Descriptor::finite_source`].
+    pub finite_source: bool,
     /// Where it is meant to be.
     pub boundary_role: BoundaryRole,
     /// One sentence for people.
@@ -184,6 +186,14 @@ impl Descriptor {
     /// what does so. If it gives nothing, a run does not begin.
     pub fn preemptible(mut self) -> Self {
         self.preemptible = true;
+        self
+    }
+
+    /// Says that it is a source that comes to an end, such as a file, and publishes what was not accepted again. Its
+    /// edges then apply back-pressure: `publish` returns false while an edge is full, unless the edge's policy says
+    /// that messages are replaced or dropped.
+    pub fn finite_source(mut self) -> Self {
+        self.finite_source = true;
         self
     }
 

@@ -173,7 +173,8 @@ pub(crate) struct Outbox {
     cancel_checks: u32,
     /// How often before the answer was yes.
     pub(crate) cancelled_after: Option<u32>,
-    /// The room that is left on async edges that have a limit and refuse beyond it.
+    /// The room that is left on edges that refuse at once: async edges with a limit, and those that hold off a source
+    /// that comes to an end.
     pub(crate) room: Vec<(u32, usize)>,
     pub(crate) publishes: u32,
     /// Values that were published at outputs without an edge.
@@ -329,7 +330,8 @@ impl<'a> Invocation<'a> {
     }
 
     /// Stages a value for all edges of this port. False if it was not accepted: an `async` edge has as many on
-    /// their way as it may, and does not replace them; then no edge gets it. At a port without an edge the value is
+    /// their way as it may, and does not replace them, or an edge of a source that comes to an end
+    /// ([`Descriptor::finite_source`](super::Descriptor::finite_source)) is full; then no edge gets it. At a port without an edge the value is
     /// dropped, and counted in `runtime.component.unconnected_publish_count`.
     pub fn publish<T: Data>(&mut self, port: Output<T>, value: T) -> bool {
         let event_time = self.inherited_time();

@@ -69,6 +69,7 @@ fn policy(walk: &mut Walk<'_>, at: At<'_>) -> EdgePolicy {
         policy.mode = walk
             .one_of(&at, Mode::NAMES, Mode::named)
             .unwrap_or_default();
+        policy.backpressure &= !policy.mode.is_latest_style();
     }
     if let Some(at) = fields.get(walk, "capacity") {
         policy.capacity = walk.count(&at).unwrap_or(1);
@@ -77,6 +78,7 @@ fn policy(walk: &mut Walk<'_>, at: At<'_>) -> EdgePolicy {
         policy.overflow = walk
             .one_of(&at, Overflow::NAMES, Overflow::named)
             .unwrap_or_default();
+        policy.backpressure &= matches!(policy.overflow, Overflow::Reject | Overflow::Block);
     }
     if let Some(at) = fields.get(walk, "lifespan_ms") {
         policy.lifespan = walk.duration_ms(&at).unwrap_or_default();

@@ -72,6 +72,10 @@ pub struct EdgePolicy {
     pub owner: Owner,
     /// Whether several may read.
     pub readers: Readers,
+    /// Whether a source that comes to an end, such as a file, waits while the edge is full, instead of losing what
+    /// does not fit. In a file it is true unless `overflow` says that messages are replaced or dropped, or `mode` that
+    /// only the newest counts.
+    pub backpressure: bool,
 }
 
 named! {
@@ -172,6 +176,7 @@ impl Default for EdgePolicy {
             copy_policy: CopyPolicy::default(),
             owner: Owner::default(),
             readers: Readers::default(),
+            backpressure: true,
         }
     }
 }

@@ -77,7 +77,8 @@ impl Machine {
                 std::mem::take(&mut self.channels[edge])
             } else {
                 let model = &plan.graph.edges[edge];
-                let mut beside = Channel::new(edge, plan.edges[edge].to_port, model);
+                let beside = Channel::new(edge, plan.edges[edge].to_port, model);
+                let mut beside = beside.holding_off(facts.holds_off);
                 self.channels[edge].hand_over(&mut beside);
                 beside
             };
@@ -115,6 +116,8 @@ impl Machine {
             order_capacity: self.order_capacity,
             epoch_times: None,
             ticks: 0,
+            held_ticks: 0,
+            source_publishes: 0,
             // A range of its own: numbers must not depend on who is faster.
             transaction: (self.launched << BESIDE_SHIFT) | self.transaction,
             launched: 0,

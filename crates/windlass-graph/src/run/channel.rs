@@ -23,6 +23,8 @@ pub(crate) struct Channel {
     deadline: u64,
     copies: bool,
     events: bool,
+    /// Its source waits while there is no room, so nothing has to give way.
+    holds_off: bool,
     /// What is kept, the oldest first.
     kept: VecDeque<Received>,
     /// Published in this epoch, visible from the next on: `previous_tick`.
@@ -96,6 +98,25 @@ impl Channel {
             events: policy.emit_health_events,
             kept: VecDeque::with_capacity(capacity.min(FIRST_ROOM)),
             ..Channel::default()
+        }
+    }
+
+    /// The same channel, whose source waits while there is no room.
+    pub(crate) fn holding_off(mut self, holds_off: bool) -> Channel {
+        self.holds_off = holds_off;
+        self
+    }
+
+    /// Whether its source waits while there is no room.
+    pub(crate) fn holds_off(&self) -> bool {
+        self.holds_off
+    }
+
+    /// How many messages it would take now without losing another.
+    pub(crate) fn room(&self) -> usize {
+        match self.mode.is_latest_style() {
+            true => usize::from(self.waiting() == 0),
+            false => self.capacity.saturating_sub(self.kept.len()),
         }
     }
 
@@ -415,7 +436,7 @@ impl Channel {
                 self.kept.push_front(message);
             }
         }
-        while self.kept.len() > self.capacity {
+        while self.kept.len() > self.capacity && !self.holds_off {
             self.evict(health);
         }
     }

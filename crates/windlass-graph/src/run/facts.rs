@@ -41,8 +41,10 @@ pub(crate) struct ComponentFacts {
     pub(crate) reentrant: bool,
     /// Where its messages come from, if each of them makes it run and nothing else does.
     pub(crate) plain: Option<Box<[u32]>>,
-    /// The async edges at which `publish` may be told no.
+    /// The edges at which `publish` may be told no.
     pub(crate) limited: Vec<u32>,
+    /// Whether it is a source that comes to an end and publishes again what was not accepted.
+    pub(crate) is_finite_source: bool,
     /// Whether the outputs of a reentrant batch are committed in order.
     pub(crate) in_order: bool,
     /// Which of its lane's pools it runs on, if that has some.
@@ -62,6 +64,10 @@ pub(crate) struct EdgeFacts {
     /// The key in the state store: the edge's target.
     pub(crate) key: Option<Arc<str>>,
     pub(crate) max_inflight: usize,
+    /// Whether `publish` is told no when as many are on their way as may be.
+    pub(crate) refuses_early: bool,
+    /// Whether `publish` is told no while the channel is full.
+    pub(crate) holds_off: bool,
 }
 
 pub(crate) fn nanos(duration: Duration) -> u64 {
@@ -77,9 +83,17 @@ fn earlier(one: u64, other: u64) -> u64 {
 }
 
 impl Facts {
-    /// `preemptible` says whether the invocations of a component can be ended from outside.
-    pub(crate) fn new(plan: &Plan, overlap: Overlap, preemptible: impl Fn(usize) -> bool) -> Facts {
+    /// `preemptible` says whether the invocations of a component can be ended from outside, `is_finite` whether it is a
+    /// source that comes to an end.
+    pub(crate) fn new(
+        plan: &Plan,
+        overlap: Overlap,
+        preemptible: impl Fn(usize) -> bool,
+        is_finite: impl Fn(usize) -> bool,
+    ) -> Facts {
         let graph = &plan.graph;
+        let holds_off =
+            |e: usize| graph.edges[e].policy.backpressure && is_finite(plan.edges[e].from);
         let component = |(c, component): (usize, &crate::model::Component)| {
             let out = || {
                 let outputs = plan.nodes[c].outputs.iter();
@@ -101,9 +115,10 @@ impl Facts {
                 reentrant: component.execution.reentrant && limit == 0,
                 plain: plain_edges(plan, c),
                 limited: out()
-                    .filter(|&edge| refuses_early(&graph.edges[edge]))
+                    .filter(|&edge| refuses_early(&graph.edges[edge]) || holds_off(edge))
                     .map(|edge| edge as u32)
                     .collect(),
+                is_finite_source: is_finite(c),
                 in_order: out().all(|edge| graph.edges[edge].policy.preserve_order),
                 pool: pool_of(plan, c),
                 overlaps_itself: graph.lanes[plan.nodes[c].lane].kind == LaneKind::ThreadPool,
@@ -117,6 +132,8 @@ impl Facts {
             moves: edge.policy.copy_policy == CopyPolicy::MoveOnly,
             key: (edge.kind == EdgeKind::State).then(|| edge.to.to_string().into()),
             max_inflight: edge.policy.max_inflight,
+            refuses_early: refuses_early(edge),
+            holds_off: holds_off(e),
         };
         let previous_tick = |(e, edge): (usize, &crate::model::Edge)| {
             (edge.policy.mode == Mode::PreviousTick).then_some(e)

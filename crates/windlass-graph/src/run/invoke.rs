@@ -253,13 +253,22 @@ impl Machine {
         }
     }
 
-    /// Says how much room there is on the async edges that may say no.
+    /// Says how much room there is on the edges that may say no.
     #[inline]
     pub(crate) fn fill_room(&self, component: usize, out: &mut Outbox) {
         for &edge in &self.facts.components[component].limited {
-            let limit = self.facts.edges[edge as usize].max_inflight;
-            let pending = self.counts.asynchronous[edge as usize].in_flight as usize;
-            out.room.push((edge, limit.saturating_sub(pending)));
+            let facts = &self.facts.edges[edge as usize];
+            let mut room = usize::MAX;
+            if facts.refuses_early {
+                let pending = self.counts.asynchronous[edge as usize].in_flight as usize;
+                room = facts.max_inflight.saturating_sub(pending);
+            }
+            if facts.holds_off {
+                let deferred = self.deferred.iter().filter(|item| item.edge == edge);
+                let free = self.channels[edge as usize].room();
+                room = room.min(free.saturating_sub(deferred.count()));
+            }
+            out.room.push((edge, room));
         }
     }
 
@@ -285,7 +294,15 @@ impl Machine {
             self.trace_call(component, finished, out);
         }
         for &edge in &out.refused {
-            self.count_refused_async(edge as usize, finished.call.transaction);
+            // An edge that holds its source off loses nothing, and counts nothing.
+            if self.facts.edges[edge as usize].refuses_early {
+                self.count_refused_async(edge as usize, finished.call.transaction);
+            }
+        }
+        if self.facts.components[component].is_finite_source {
+            self.source_publishes += u64::from(!out.staged.is_empty());
+            let waits = !out.refused.is_empty() && out.staged.is_empty() && !out.finished;
+            self.held_ticks += u64::from(waits && finished.failed.is_none());
         }
         if let Some(message) = &finished.failed {
             return self.failed(component, message.clone(), out);

@@ -66,6 +66,10 @@ pub(crate) struct Machine {
     /// What each epoch took, if somebody asks.
     pub(crate) epoch_times: Option<Vec<u64>>,
     pub(crate) ticks: u64,
+    /// Invocations of sources that did nothing, because an edge had no room.
+    pub(crate) held_ticks: u64,
+    /// Invocations of sources that come to an end in which they published something.
+    pub(crate) source_publishes: u64,
     pub(crate) transaction: u64,
     /// How many loops were sent off.
     pub(crate) launched: u64,
@@ -128,6 +132,8 @@ pub(crate) struct Member {
     pub(crate) reentrant: Option<Arc<dyn Reentrant>>,
     /// Whether its type says that an invocation can be ended from outside.
     pub(crate) preemptible: bool,
+    /// Whether its type says that it is a source that comes to an end.
+    pub(crate) is_finite_source: bool,
     /// What ends an invocation that takes too long, if somebody watches.
     pub(crate) leash: Option<Leash>,
     /// Whether it was activated and has not been deactivated.
@@ -159,8 +165,18 @@ impl Machine {
         tracing: bool,
     ) -> Machine {
         let graph = &plan.graph;
+        let facts = Facts::new(
+            &plan,
+            overlap,
+            |c| members[c].preemptible,
+            |c| members[c].is_finite_source,
+        );
         let channels = graph.edges.iter().enumerate();
-        let channels = channels.map(|(e, edge)| Channel::new(e, plan.edges[e].to_port, edge));
+        let channels = channels.map(|(e, edge)| {
+            let channel = Channel::new(e, plan.edges[e].to_port, edge);
+            channel.holding_off(facts.edges[e].holds_off)
+        });
+        let channels: Vec<Channel> = channels.collect();
         let store = match &options.restore {
             Some(snapshot) => snapshot.store.clone(),
             None => Store::default(),
@@ -175,10 +191,10 @@ impl Machine {
                 tracing,
                 script: None,
             }),
-            facts: Arc::new(Facts::new(&plan, overlap, |c| members[c].preemptible)),
+            facts: Arc::new(facts),
             members,
             doors: Vec::new(),
-            channels: channels.collect(),
+            channels,
             triggers: (0..graph.components.len())
                 .map(|c| Trigger::new(&plan, c))
                 .collect(),
@@ -198,6 +214,8 @@ impl Machine {
             order_capacity: options.order_capacity,
             epoch_times: options.epoch_times.then(Vec::new),
             ticks: 0,
+            held_ticks: 0,
+            source_publishes: 0,
             transaction: 0,
             launched: 0,
             errors: Vec::new(),
@@ -224,14 +242,19 @@ impl Machine {
         }
     }
 
-    /// One epoch; gives whether anything ran.
+    /// One epoch; gives whether anything ran. A source that waits for room does not count, unless its reader may not
+    /// have had its turn: if nothing else runs either, nothing will ever make room.
     pub(crate) async fn epoch(&mut self) -> Result<bool, Halt> {
-        let ticks = self.ticks;
+        let ran = |machine: &Machine| match machine.has_turns {
+            true => machine.ticks,
+            false => machine.ticks - machine.held_ticks,
+        };
+        let before = ran(self);
         let start = self.begin_iteration();
         let done = self.regions().await;
         let ended = self.end_iteration(start);
         done.and(ended)?;
-        Ok(self.ticks > ticks)
+        Ok(ran(self) > before)
     }
 
     async fn regions(&mut self) -> Result<(), Halt> {

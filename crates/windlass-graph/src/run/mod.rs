@@ -14,6 +14,7 @@ mod invoke;
 mod lane;
 mod lifecycle;
 mod loops;
+mod losses;
 mod machine;
 mod metrics;
 mod observing;
@@ -37,6 +38,7 @@ pub(crate) use under_way::UnderWay;
 
 pub use control::{ConfigTransaction, Control, Progress, ReconfigureError, StepError};
 pub use health::{HealthEvent, HealthKind, Place};
+pub use losses::{Loss, LossKind};
 pub use metrics::{METRIC_SCHEMA_VERSION, Metrics, Sample};
 pub use options::{Record, RunOptions, Snapshot};
 pub use prepared::{Prepared, Run, Running};

@@ -20,8 +20,8 @@ use crate::observe::Observer;
 /// ```
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// How many epochs; none or 0: 1, or 1000 with `until_idle` (no limit if things may come from outside), or no
-    /// limit with `duration`.
+    /// How many epochs; none or 0: 1, or 1000 with `until_idle` (no limit if things may come from outside, and counted
+    /// from the end of the files that are read), or no limit with `duration`.
     pub steps: Option<u64>,
     /// It begins no epoch after this time.
     pub duration: Option<Duration>,
@@ -182,6 +182,11 @@ impl RunOptions {
     pub fn traced(mut self) -> RunOptions {
         self.trace = true;
         self
+    }
+
+    /// Whether nothing but the graph itself, or the bound for graphs that are never idle, ends the run.
+    pub(crate) fn is_bounded_by_idling(&self) -> bool {
+        self.until_idle && self.steps.is_none_or(|steps| steps == 0)
     }
 
     /// How many epochs there may be; `open`: things may come from outside.

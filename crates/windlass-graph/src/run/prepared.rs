@@ -162,9 +162,12 @@ impl Prepared {
         let mut missing = Vec::new();
         for (place, component) in graph.components.iter().enumerate() {
             let name = &component.type_name;
+            let descriptor = self.registry.descriptor(name);
+            let is_finite_source = descriptor.is_some_and(|descriptor| descriptor.finite_source);
             if let Some(played) = recording.and_then(|r| r.played_back(&component.id)) {
                 members.push(Member {
                     component: Some(Box::new(played)),
+                    is_finite_source,
                     ..Member::default()
                 });
                 continue;
@@ -182,9 +185,9 @@ impl Prepared {
                     None
                 }
             };
-            let descriptor = self.registry.descriptor(name);
             members.push(Member {
                 component: made,
+                is_finite_source,
                 preemptible: descriptor.is_some_and(|descriptor| descriptor.preemptible),
                 ..Member::default()
             });
@@ -381,6 +384,7 @@ impl Journey {
         machine.observe_start();
         let mut epochs = 0;
         let mut idle = false;
+        let mut source_progress = machine.source_progress();
         while epochs < most {
             if machine.script.is_some() {
                 if !machine.play_epoch() {
@@ -420,8 +424,17 @@ impl Journey {
             if !idle || !(expects || machine.waits_for_steps()) {
                 epochs += 1;
             }
+            // The bound of a run until it is idle is for graphs that never are. As long as a file is read, this is
+            // not one of them.
+            if options.is_bounded_by_idling() {
+                let progress = machine.source_progress();
+                if progress != source_progress {
+                    epochs = 0;
+                }
+                source_progress = progress;
+            }
             // Others have their turn, however long the run.
-            if epochs % EPOCHS_PER_TURN == 0 {
+            if machine.env.epoch % EPOCHS_PER_TURN == 0 {
                 yield_now().await;
             }
         }
@@ -442,12 +455,15 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
     }
     let tape_end = machine.end_tape(reason);
     let snapshot = options.snapshot.then(|| machine.take_snapshot());
+    // Before the components are deactivated: a source that has not ended is told from one that was isolated.
+    let losses = machine.losses(reason);
     machine.feed_taps();
     machine.finish(options).await;
     machine.trace_health();
     machine.observe_end(reason);
     let mut result = report(machine, reason, snapshot);
     result.tape_end = tape_end;
+    result.losses = losses;
     result
 }
 
@@ -483,6 +499,7 @@ fn report(
         order: machine.order.iter().map(name).collect(),
         epoch_times: machine.epoch_times.unwrap_or_default(),
         metrics,
+        losses: Vec::new(),
         errors: machine.errors,
         forced,
         health: machine.health.report(&plan),

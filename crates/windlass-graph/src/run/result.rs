@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::health::HealthEvent;
+use super::losses::Loss;
 use super::metrics::Metrics;
 use super::options::Snapshot;
 use super::taping::TapeEnd;
@@ -26,6 +27,8 @@ pub struct RunResult {
     pub epoch_times: Vec<u64>,
     /// What was counted.
     pub metrics: Metrics,
+    /// What was dropped, refused or not delivered.
+    pub losses: Vec<Loss>,
     /// What went wrong.
     pub errors: Vec<RuntimeError>,
     /// The components that were ended by force, because the run had to stop and they did not

@@ -329,6 +329,10 @@ impl Trigger {
             for nth in 0..self.ports[place].edges.len() {
                 let edge = self.ports[place].edges[nth];
                 for _ in 0..channels[edge].available() {
+                    // What waits in the channel makes its source wait; here it would give way.
+                    if channels[edge].holds_off() && self.is_full(place) {
+                        break;
+                    }
                     if let Some(message) = channels[edge].take(now, health) {
                         self.last_arrival = self.last_arrival.max(message.arrived);
                         self.wait(place, message);
@@ -336,6 +340,16 @@ impl Trigger {
                 }
             }
         }
+    }
+
+    /// Whether another message of this port would make an older one give way. Where only the newest counts, that is
+    /// what is wanted.
+    fn is_full(&self, port: usize) -> bool {
+        let line = match self.rule {
+            Rule::All | Rule::Synced | Rule::Newest => &self.ports[port].waiting,
+            _ => &self.line,
+        };
+        !self.coalesces && line.len() >= self.bound
     }
 
     /// Puts a message where it waits, if its kind may.

@@ -16,6 +16,7 @@ components:
   - {id: a, type: topoexec.boundary.BinaryInput, execution: {lane: main}}
   - {id: b, type: topoexec.transforms.Join, execution: {lane: rate, budget_ms: 6}}
   - {id: c, type: topoexec.boundary.Input, execution: {lane: rate, budget_ms: 5}}
+  - {id: file, type: test.File, execution: {lane: rate}}
 edges:
   - {id: large, from: a.out, to: b.left, kind: immediate, policy: {mode: queue, capacity: 1025, overflow: block}}
   - {id: late, from: c.out, to: b.right, kind: delay, policy: {mode: previous_tick}}
@@ -23,6 +24,10 @@ edges:
   - {id: two, from: c.out, to: b.right, kind: state, policy: {readers: multi}}
   - {id: free, from: c.out, to: b.right, kind: async}
   - {id: many, from: c.out, to: b.right, kind: async, policy: {max_inflight: 4, capacity: 2}}
+  - {id: waits, from: file.out, to: b.left, kind: immediate}
+  - {id: queued, from: file.out, to: b.left, kind: immediate, policy: {mode: queue, capacity: 4, overflow: reject}}
+  - {id: replaced, from: file.out, to: b.left, kind: immediate, policy: {mode: queue, capacity: 4, overflow: drop_oldest}}
+  - {id: newest, from: file.out, to: b.left, kind: immediate, policy: {mode: latest}}
 ";
     let graph = load_text(text).expect("a valid file").graph;
     let found: Vec<(Rule, String)> = lint(&graph, &catalog())
@@ -44,6 +49,8 @@ edges:
         (Rule::StateMultipleWriters, "edges[3].to"),
         (Rule::AsyncCapacity, "edges[4].policy.max_inflight"),
         (Rule::AsyncCapacity, "edges[5].policy.max_inflight"),
+        (Rule::BackpressureGivenUp, "edges[8].policy.overflow"),
+        (Rule::BackpressureGivenUp, "edges[9].policy.mode"),
     ];
     let expected: Vec<(Rule, String)> = expected
         .into_iter()

@@ -33,6 +33,10 @@ pub(crate) fn catalog() -> BTreeMap<String, Descriptor> {
         Descriptor::new().output(Port::new("out").of("text").schema("v2")),
     );
     catalog.insert("test.Configured".to_owned(), configured);
+    catalog.insert(
+        "test.File".to_owned(),
+        Descriptor::new().output("out").finite_source(),
+    );
     catalog.insert("test.Guest".to_owned(), Descriptor::new().preemptible());
     catalog
 }
