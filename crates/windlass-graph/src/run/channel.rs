@@ -266,14 +266,34 @@ impl Channel {
         }
     }
 
-    /// How many messages the component could get now.
+    /// How many messages the component could get now. Of a barrier all or none: what is too old is dropped first, so
+    /// that it does not count.
     #[inline]
-    pub(crate) fn available(&self) -> usize {
-        let unread = self.unread();
-        match self.mode {
-            Mode::Barrier if unread < self.capacity => 0,
-            _ => unread,
+    pub(crate) fn available(&mut self, now: u64, health: &mut Health) -> usize {
+        if self.mode == Mode::Barrier {
+            return self.available_at_barrier(now, health);
         }
+        self.unread()
+    }
+
+    #[inline(never)]
+    fn available_at_barrier(&mut self, now: u64, health: &mut Health) -> usize {
+        let is_stale = |channel: &Channel| {
+            let mut unread = channel.kept.iter().filter(|m| m.seq > channel.read);
+            let oldest = unread.next();
+            oldest.is_some_and(|m| now.saturating_sub(m.published) > channel.lifespan)
+        };
+        while self.lifespan > 0 && is_stale(self) && self.next_unread().is_some() {
+            self.count_stale(health);
+        }
+        let unread = self.unread();
+        if unread < self.capacity { 0 } else { unread }
+    }
+
+    fn count_stale(&mut self, health: &mut Health) {
+        self.counts.stale_drop += 1;
+        self.counts.drop += 1;
+        self.raise(health, HealthKind::ChannelStaleDrop);
     }
 
     /// How many messages wait here, visible or not yet.
@@ -341,9 +361,7 @@ impl Channel {
             let mut message = self.next_unread()?;
             let age = now.saturating_sub(message.published);
             if self.lifespan > 0 && age > self.lifespan {
-                self.counts.stale_drop += 1;
-                self.counts.drop += 1;
-                self.raise(health, HealthKind::ChannelStaleDrop);
+                self.count_stale(health);
                 continue;
             }
             if self.deadline > 0 && age > self.deadline {

@@ -155,7 +155,7 @@ impl Machine {
         let mut nth = 0;
         while let Some(edge) = edge_of(self, nth) {
             nth += 1;
-            for _ in 0..self.channels[edge].available() {
+            for _ in 0..self.channels[edge].available(now, &mut self.health) {
                 if self.members[component].held {
                     break;
                 }

@@ -262,7 +262,8 @@ impl Trigger {
         let manual = match outside {
             From::Nowhere => true,
             From::Door { woken } => {
-                woken || self.along.iter().any(|&e| channels[e].available() > 0)
+                let mut along = self.along.iter();
+                woken || along.any(|&e| channels[e].available(now, health) > 0)
             }
         };
         let due = self.is_due(now, manual);
@@ -270,7 +271,7 @@ impl Trigger {
         if due || called {
             let mut inputs = ready.fresh();
             for &edge in &self.along {
-                for _ in 0..channels[edge].available() {
+                for _ in 0..channels[edge].available(now, health) {
                     inputs.extend(channels[edge].take(now, health));
                 }
             }
@@ -298,7 +299,7 @@ impl Trigger {
         for port in &self.ports {
             for &edge in &port.edges {
                 let channel = &mut channels[edge];
-                for _ in 0..channel.available() {
+                for _ in 0..channel.available(now, health) {
                     if let Some(message) = channel.take(now, health) {
                         ready.push_one(message);
                     }
@@ -328,7 +329,7 @@ impl Trigger {
         for place in 0..self.ports.len() {
             for nth in 0..self.ports[place].edges.len() {
                 let edge = self.ports[place].edges[nth];
-                for _ in 0..channels[edge].available() {
+                for _ in 0..channels[edge].available(now, health) {
                     // What waits in the channel makes its source wait; here it would give way.
                     if channels[edge].holds_off() && self.is_full(place) {
                         break;

@@ -230,6 +230,57 @@ edges:
 }
 
 #[test]
+fn a_barrier_counts_only_messages_that_are_not_too_old() {
+    // Ticks are 10 ms apart.
+    let stage = |lifespan: &str, reads: &str| {
+        Stage::new(&format!(
+            "
+lanes: {{main: {{type: fixed_rate, period_ms: 10}}}}
+components:
+  - {{id: a, type: test.Source, config: {{epochs: [[1], [2], [3], [4], [5, 6], [7]]}}, execution: {{lane: main}}}}
+  - {{id: b, type: test.Sink, {reads}, execution: {{lane: main}}}}
+edges:
+  - {{id: e, from: a.out, to: b.in, kind: immediate, policy: {{mode: barrier, capacity: 2, overflow: drop_oldest, lifespan_ms: {lifespan}}}}}
+"
+        ))
+    };
+    for reads in [
+        "trigger_policy: {type: any_input, input: in}",
+        "trigger_policy: {type: any_input, input: in, max_latency_ms: 1000}",
+        "trigger_policy: {type: batch, input: in, batch_size: 2}",
+        "event_sources: [{type: timer, period_ms: 10}]",
+    ] {
+        let seen = |stage: &Stage| {
+            let lines = stage.log.take().join(" ").replace("b:", "");
+            lines
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        // Each is too old when the next comes, until two come together.
+        let short = stage("5", reads);
+        let result = short.steps(7);
+        assert_eq!(seen(&short), ["in=5", "in=6"], "{reads}");
+        assert_eq!(count(&result, "channel.delivery_count", "e"), 2, "{reads}");
+        assert_eq!(
+            count(&result, "channel.stale_drop_count", "e"),
+            4,
+            "{reads}"
+        );
+        assert_eq!(health(&result, HealthKind::ChannelStaleDrop), 4, "{reads}");
+        // At 10 ms a message is not older than that, so there are always two.
+        let long = stage("10", reads);
+        let result = long.steps(4);
+        assert_eq!(seen(&long), ["in=1", "in=2", "in=3", "in=4"], "{reads}");
+        assert_eq!(
+            count(&result, "channel.stale_drop_count", "e"),
+            0,
+            "{reads}"
+        );
+    }
+}
+
+#[test]
 fn age_counts_from_the_publish_on_the_clock_of_the_reader() {
     let stage = Stage::new(
         "
