@@ -52,10 +52,8 @@ fn runs_end_by_their_bounds() {
 }
 
 /// A graph that reads a file of 5,000 rows; gives what the command says, and how many rows were written.
-fn read_rows(policy: &str, arguments: &[&str]) -> (Ended, usize) {
-    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let name = format!("windlass-cli-rows-{}-{number}", std::process::id());
+fn read_rows(test: &str, policy: &str, arguments: &[&str]) -> (Ended, usize) {
+    let name = format!("windlass-cli-{test}-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     let rows: String = (0..5000)
@@ -94,7 +92,7 @@ fn no_row_of_a_file_is_lost_by_default_or_by_a_refusal() {
     ] {
         for command in [&["graph", "run"][..], &["run"]] {
             let arguments = [command, &["--until-idle", "--strict"]].concat();
-            let (ended, rows) = read_rows(policy, &arguments);
+            let (ended, rows) = read_rows("whole", policy, &arguments);
             let ended = ended.fine();
             assert_eq!(rows, 5000, "{}", ended.out);
             assert_eq!(ended.line("stop_reason"), "idle");
@@ -107,7 +105,7 @@ fn no_row_of_a_file_is_lost_by_default_or_by_a_refusal() {
 #[test]
 fn rows_that_a_policy_gives_up_are_told_in_the_last_line_and_fail_strictly() {
     let policy = ", policy: {mode: queue, capacity: 16, overflow: drop_newest}";
-    let (ended, rows) = read_rows(policy, &["graph", "run", "--until-idle"]);
+    let (ended, rows) = read_rows("given-up", policy, &["graph", "run", "--until-idle"]);
     let ended = ended.fine();
     assert_eq!(rows, 800);
     let last = ended.out.lines().last().expect("a line");
@@ -115,7 +113,7 @@ fn rows_that_a_policy_gives_up_are_told_in_the_last_line_and_fail_strictly() {
         last,
         "incomplete: edge a: 4200 refused; --strict makes this fail"
     );
-    let (strict, _) = read_rows(policy, &["run", "--until-idle", "--strict"]);
+    let (strict, _) = read_rows("given-up", policy, &["run", "--until-idle", "--strict"]);
     let strict = strict.refused();
     assert_eq!(strict.line("ok"), "true");
     let last = strict.out.lines().last().expect("a line");
@@ -124,10 +122,10 @@ fn rows_that_a_policy_gives_up_are_told_in_the_last_line_and_fail_strictly() {
         "incomplete: edge a: 4200 refused; failed because of --strict"
     );
     let arguments = ["graph", "run", "--until-idle", "--format", "json"];
-    let document = read_rows(policy, &arguments).0.fine().json();
+    let document = read_rows("given-up", policy, &arguments).0.fine().json();
     let loss = json!([{"kind": "refused", "subject": "a", "count": 4200}]);
     assert_eq!(document["losses"], loss);
-    let (advice, _) = read_rows(policy, &["graph", "lint"]);
+    let (advice, _) = read_rows("given-up", policy, &["graph", "lint"]);
     assert!(
         advice.out.contains("backpressure_given_up"),
         "{}",
@@ -336,7 +334,8 @@ fn a_recording_of_a_run_that_was_killed_is_replayed_as_far_as_it_is_whole() {
     let began = windlass::time::Instant::now();
     while std::fs::metadata(&recorded).map_or(0, |file| file.len()) < 100_000 {
         assert!(began.elapsed().as_secs() < 30, "nothing is recorded");
-        std::thread::yield_now();
+        let paused = std::process::Command::new("sleep").arg("0.02").status();
+        paused.expect("sleep runs");
     }
     child.kill().expect("it runs");
     child.wait().expect("it ends");

@@ -434,7 +434,7 @@ impl Journey {
                 source_progress = progress;
             }
             // Others have their turn, however long the run.
-            if machine.env.epoch % EPOCHS_PER_TURN == 0 {
+            if machine.env.epoch.is_multiple_of(EPOCHS_PER_TURN) {
                 yield_now().await;
             }
         }

@@ -9,9 +9,9 @@ use super::Span;
 /// Paths have the indices of the expanded lists. What came from a subgraph or a template leads to its text there.
 #[derive(Debug, Clone, Default)]
 pub struct SourceMap {
-    text: String,
+    text: Box<str>,
     /// Where each line begins.
-    lines: Vec<usize>,
+    lines: Box<[usize]>,
     spans: HashMap<String, Span>,
 }
 
@@ -19,7 +19,11 @@ impl SourceMap {
     pub(crate) fn new(text: String, spans: HashMap<String, Span>) -> SourceMap {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(after_breaks).collect();
-        SourceMap { text, lines, spans }
+        SourceMap {
+            text: text.into(),
+            lines,
+            spans,
+        }
     }
 
     /// The text of the file.
