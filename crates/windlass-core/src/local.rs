@@ -20,13 +20,14 @@ use std::task::{Context, Poll, Waker};
 use crate::context::{self, Exchange, RunsTasks};
 use crate::deep::nested_levels;
 use crate::queue::{Closed, Injector};
+use crate::sync::thread::ThreadId;
 use crate::sync::{Arc, Mutex, UnsafeCell, hint, thread, with_world};
 use crate::task::state::Home;
 use crate::task::{
     AbortHandle, Body, Ending, Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran,
     Registry, Scheduler, Shard, TaskId, TaskRef, allocate, contain,
 };
-use crate::tuning::{CANCEL_RESUMES, POLLS_PER_TICK};
+use crate::tuning::POLLS_PER_TICK;
 
 /// The half of a local set that other threads may touch.
 pub(crate) struct LocalShared {
@@ -44,7 +45,8 @@ unsafe impl Sync for LocalShared {}
 /// Runs `!Send` futures on the thread that made it.
 ///
 /// Drive it with [`run_until`](LocalSet::run_until); dropping it drops its tasks, on this thread, and
-/// lets its coroutines unwind. One that catches its cancellation and waits again, a thousand times over,
+/// lets its coroutines unwind, which waits for the children of their scopes. Inside of a future, or of a
+/// task that panics, the drop does not wait: the worker does the rest. A coroutine that catches its cancellation and waits again, a thousand times over,
 /// is leaked. While the thread unwinds, coroutines cannot: they do when the task, or the outermost call
 /// that runs tasks, has caught the panic, or else when the thread ends.
 pub struct LocalSet {
@@ -64,6 +66,74 @@ struct LocalTasks {
     is_orphan: Cell<bool>,
     /// Its tasks are being ended: one of them may own it.
     is_finishing: Cell<bool>,
+}
+
+/// What became of the sections of a set that is being ended.
+enum Sections {
+    /// There are none that could end.
+    Over,
+    /// A task can go on.
+    Moved,
+    /// A task of the worker waits for them.
+    HandedOver,
+}
+
+/// Ends a set that was dropped on a worker where nothing could wait: in the turn of a future, or after
+/// a panic. It is pinned to that worker from its beginning, so it stays on the set's home thread, and
+/// nothing cancels it but force. Anywhere else it leaks the set.
+struct FinishSet {
+    set: ManuallyDrop<Rc<LocalTasks>>,
+    home: ThreadId,
+}
+
+impl FinishSet {
+    fn new(set: Rc<LocalTasks>) -> FinishSet {
+        FinishSet {
+            set: ManuallyDrop::new(set),
+            home: thread::current().id(),
+        }
+    }
+
+    fn is_at_home(&self) -> bool {
+        self.home == thread::current().id()
+    }
+}
+
+impl Body for FinishSet {
+    type Output = ();
+
+    fn resume(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_at_home() {
+            return Poll::Ready(());
+        }
+        let set = &*self.set;
+        let has_more = set.enter(|| {
+            set.remember_waker(cx);
+            set.end_ready() || !set.shared.inbox.is_empty()
+        });
+        if has_more {
+            // Others have their turn, too.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if set.has_sections() {
+            return Poll::Pending;
+        }
+        set.end_finish();
+        Poll::Ready(())
+    }
+}
+
+/// The worker stops by force before the set has ended: it ends with its thread.
+impl Drop for FinishSet {
+    fn drop(&mut self) {
+        if self.is_at_home() {
+            self.set.is_finishing.set(false);
+            context::unpin();
+            // SAFETY: it is not used again.
+            unsafe { ManuallyDrop::drop(&mut self.set) };
+        }
+    }
 }
 
 /// Awaits a local task's output on its home thread.
@@ -224,25 +294,46 @@ impl LocalTasks {
         }
         // Coroutines go on only inside of a call that runs tasks.
         let runs_tasks = RunsTasks::begin();
-        self.enter(|| {
+        let sections = self.enter(|| {
             self.cancel_suspended();
-            for _ in 0..CANCEL_RESUMES {
-                let ready: Vec<Entry> = std::iter::from_fn(|| self.take_ready()).collect();
-                if ready.is_empty() && !self.wait_for_sections() {
-                    break;
+            loop {
+                if self.end_ready() {
+                    continue;
                 }
-                for entry in ready {
-                    // HELD by us: these only mark the task.
-                    let state = &entry.header().state;
-                    let _ = match entry.ending() {
-                        Ending::Wait => state.cancel(),
-                        Ending::Drop | Ending::Unwind => state.cancel_by_force(),
-                    };
-                    if let Ran::Again(entry) = entry.run(&**self) {
-                        self.shared.push_here(entry);
-                    }
+                match self.wait_for_sections() {
+                    Sections::Moved => {}
+                    over => break over,
                 }
             }
+        });
+        match sections {
+            Sections::HandedOver => {}
+            Sections::Moved | Sections::Over => self.end_finish(),
+        }
+        drop(runs_tasks);
+    }
+
+    /// Gives every task that is queued one turn to end. False: none was.
+    fn end_ready(&self) -> bool {
+        let ready: Vec<Entry> = std::iter::from_fn(|| self.take_ready()).collect();
+        let any = !ready.is_empty();
+        for entry in ready {
+            // HELD by us: these only mark the task.
+            let state = &entry.header().state;
+            let _ = match entry.ending() {
+                Ending::Wait => state.cancel(),
+                Ending::Drop | Ending::Unwind => state.cancel_by_force(),
+            };
+            if let Ran::Again(entry) = entry.run(self) {
+                self.shared.push_here(entry);
+            }
+        }
+        any
+    }
+
+    /// No task has a section left that could end: the others are dropped, or leaked.
+    fn end_finish(self: &Rc<Self>) {
+        self.enter(|| {
             let is_over = || self.shard.registry().is_empty() && self.shared.inbox.close_if_empty();
             self.end_tasks(is_over, |entry| {
                 let _ = entry.cancel(&**self);
@@ -252,7 +343,16 @@ impl LocalTasks {
         self.is_orphan.set(false);
         self.is_finishing.set(false);
         self.let_go();
-        drop(runs_tasks);
+    }
+
+    /// True if a task waits inside of a section that ends by itself.
+    fn has_sections(&self) -> bool {
+        let mut waits = false;
+        self.shard.registry().walk(|task| {
+            waits = self.is_in_section(&task);
+            !waits
+        });
+        waits
     }
 
     /// True for a set that a thread-local keeps, when the process exits inside of a call that runs
@@ -268,33 +368,37 @@ impl LocalTasks {
     }
 
     /// Waits until a task can go on, if one waits inside of a section that ends by itself (for children
-    /// that borrow from it). A coroutine that drops its set is suspended meanwhile: the children may be
-    /// pinned to its worker. False: there is none, or this is a simulation, whose one thread must not
-    /// sleep.
-    fn wait_for_sections(&self) -> bool {
-        let mut waits = false;
-        self.shard.registry().walk(|task| {
-            waits = self.is_in_section(&task);
-            !waits
-        });
-        if !waits {
-            return false;
+    /// that borrow from it). A worker's thread must not sleep here: the children may be pinned to it. So
+    /// a coroutine that drops its set is suspended, and elsewhere a task of the worker goes on.
+    fn wait_for_sections(self: &Rc<Self>) -> Sections {
+        if !self.has_sections() {
+            return Sections::Over;
         }
         let mut has_ready = |cx: &mut Context<'_>| {
             self.remember_waker(cx);
             !self.shared.inbox.is_empty()
         };
         if crate::wait::suspend(true, &mut has_ready) {
-            return true;
+            return Sections::Moved;
+        }
+        let is_handed_over = context::with_worker(|worker| {
+            let worker = worker.filter(|worker| worker.pool.has_many_threads());
+            worker
+                .map(|worker| worker.spawn_pinned(FinishSet::new(self.clone())))
+                .is_some()
+        });
+        if is_handed_over {
+            return Sections::HandedOver;
         }
         if with_world(|world| world.is_some()) {
-            return false;
+            // The one thread of a simulation would sleep for ever.
+            return Sections::Over;
         }
         crate::block_anywhere(std::future::poll_fn(|cx| match has_ready(cx) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }));
-        true
+        Sections::Moved
     }
 
     /// Wakes of tasks on other threads wake `cx` from now on.

@@ -66,7 +66,7 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::context;
+use crate::context::{self, Barrier};
 use crate::observe::EventKind;
 use crate::queue::{JobRef, Taken};
 use crate::sched::crew::while_blocked;
@@ -150,7 +150,11 @@ pub fn end_resume(resume: Resume, leftovers: Leftovers) {
             let mut job = HandedOver(Some(job));
             match leftovers {
                 Leftovers::HandOver => drop(here.0.pool.spawn(job, Options::here())),
-                Leftovers::RunHere => job.run(),
+                Leftovers::RunHere => {
+                    // A coroutine further down is not suspended by it: this resume has not ended.
+                    let _barrier = Barrier::raise();
+                    job.run();
+                }
             }
         }
         here.0.resume.number.set(hidden.number);

@@ -381,7 +381,7 @@ impl Pool {
         (entry, handle)
     }
 
-    fn next_id(&self) -> TaskId {
+    pub(crate) fn next_id(&self) -> TaskId {
         TaskId::numbered(
             u16::MAX,
             self.outside.ids.fetch_add(1, Ordering::Relaxed) + 1,

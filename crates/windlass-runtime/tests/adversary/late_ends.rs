@@ -11,7 +11,7 @@ use windlass_runtime::coroutine::{self, Finish, Resumed};
 use windlass_runtime::task::{LocalSet, yield_now};
 use windlass_runtime::{Handle, time};
 
-use crate::support::{eventually, join, ms, on_a_thread, runtime};
+use crate::support::{eventually, join, ms, on_a_thread, quiet, runtime};
 
 /// Calls its closure when its thread ends.
 struct AtThreadEnd(Option<Box<dyn FnOnce()>>);
@@ -160,6 +160,111 @@ fn a_set_that_is_dropped_on_the_worker_of_its_scopes_children_ends() {
             drop(set);
         });
     join("a coroutine that drops such a set", outer);
+    let report = runtime.shutdown(ms(2000));
+    assert!(report.is_clean(), "{report}");
+}
+
+/// Runs a local coroutine on `set` whose scope has a child on the worker, until the child has begun.
+async fn begin_a_scope(set: &LocalSet) {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let seen = begun.clone();
+    set.run_until(async {
+        drop(coroutine::spawn_local(move || {
+            coroutine::scope(|s| {
+                s.spawn(|| spins(&begun));
+            });
+        }));
+        while seen.load(SeqCst) == 0 {
+            yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[test]
+fn a_set_that_is_dropped_by_a_panic_on_the_worker_of_its_scopes_children_ends() {
+    quiet();
+    let runtime = runtime(1);
+    let panics = coroutine::Builder::new()
+        .stack_size(256 << 10)
+        .spawn_on(runtime.handle(), || {
+            let set = LocalSet::new();
+            coroutine::wait(begin_a_scope(&set));
+            panic!("with a set, on purpose");
+        });
+    let ended = windlass_core::block_on(panics);
+    assert!(ended.is_err_and(|error| error.is_panic()));
+    // The worker still runs others.
+    join("a task after that", runtime.spawn(async {}));
+    let report = runtime.shutdown(ms(5000));
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn a_set_that_a_local_future_drops_on_the_worker_of_its_scopes_children_ends() {
+    let runtime = runtime(1);
+    let outer = coroutine::Builder::new()
+        .stack_size(256 << 10)
+        .spawn_on(runtime.handle(), || {
+            let outer = LocalSet::new();
+            let drops = outer.spawn_local(async {
+                let set = LocalSet::new();
+                begin_a_scope(&set).await;
+                drop(set);
+            });
+            coroutine::wait(outer.run_until(drops)).expect("no panic");
+            let waits = outer.spawn_local(async {
+                let set = LocalSet::new();
+                begin_a_scope(&set).await;
+                pending::<()>().await;
+            });
+            let kept = coroutine::wait(outer.run_until(time::timeout(ms(50), waits)));
+            assert!(kept.is_err(), "it waits");
+        });
+    join("a coroutine whose local future drops a set", outer);
+    let report = runtime.shutdown(ms(5000));
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn a_set_waits_for_a_thousand_children_that_end_one_after_the_other() {
+    const COROUTINES: u64 = 1100;
+    let runtime = runtime(2);
+    let handle = runtime.handle().clone();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let count = ended.clone();
+    let (_, thread) = on_a_thread(move || {
+        let _entered = handle.enter();
+        let set = LocalSet::new();
+        windlass_core::block_on(set.run_until(async {
+            let begun = Arc::new(AtomicUsize::new(0));
+            let all_begun = Arc::new(AtomicBool::new(false));
+            for number in 0..COROUTINES {
+                let (count, begun, all_begun) = (count.clone(), begun.clone(), all_begun.clone());
+                drop(coroutine::spawn_local(move || {
+                    coroutine::scope(|s| {
+                        s.spawn(|| {
+                            coroutine::foreign(|| {
+                                begun.fetch_add(1, SeqCst);
+                                while !all_begun.load(SeqCst) {
+                                    coroutine::wait(time::sleep(ms(10)));
+                                }
+                                coroutine::wait(time::sleep(ms(number)));
+                            });
+                            count.fetch_add(1, SeqCst);
+                        });
+                    });
+                }));
+            }
+            while begun.load(SeqCst) < COROUTINES as usize {
+                time::sleep(ms(1)).await;
+            }
+            all_begun.store(true, SeqCst);
+        }));
+        drop(set);
+    });
+    assert_eq!(ended.load(SeqCst), COROUTINES as usize);
+    thread.join().expect("it ends");
     let report = runtime.shutdown(ms(2000));
     assert!(report.is_clean(), "{report}");
 }

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use super::Worker;
 use crate::sync::hint;
-use crate::task::{Class, Entry};
+use crate::task::state::Home;
+use crate::task::{Body, Class, Entry, Options, allocate};
 
 /// Tasks that have begun here and go on nowhere else. Others leave them in the `Remote`'s inbox.
 #[derive(Default)]
@@ -70,6 +71,25 @@ impl Worker {
             ready.push_back(entry);
         }
         self.set_has_pinned(true);
+    }
+
+    /// Starts a task that never leaves this worker, and that nothing cancels but force. The body calls
+    /// `context::unpin` when it is dropped here. It need not be `Send`, but has to see for itself whether
+    /// it is dropped on another thread, with a pool that has ended.
+    pub(crate) fn spawn_pinned<B: Body>(&self, body: B) {
+        let (pool, options) = (&self.pool, Options::here());
+        let entry = allocate(
+            body,
+            Home::Pool,
+            pool.as_home(),
+            || pool.next_id(),
+            options,
+            false,
+        );
+        let header = entry.header();
+        header.state.pin(self.pinned_one() as u16);
+        header.hold_open();
+        self.push_pinned(entry);
     }
 
     /// One more task has begun that stays here.
