@@ -126,8 +126,13 @@ impl StuckGuests {
         drop(returned);
     }
 
-    /// Who is stuck.
-    pub(crate) fn names(&self) -> Vec<String> {
+    /// Who is stuck at the moment, not counting those that have come back since somebody looked.
+    pub(crate) fn current_names(&self) -> Vec<String> {
+        self.forget_returned();
+        self.names()
+    }
+
+    fn names(&self) -> Vec<String> {
         let there = self.there.lock();
         there.iter().map(|stuck| stuck.name.clone()).collect()
     }
@@ -137,8 +142,7 @@ impl StuckGuests {
         if self.there.lock().len() < self.most {
             return Ok(());
         }
-        self.forget_returned();
-        let stuck = self.names();
+        let stuck = self.current_names();
         match stuck.len() < self.most {
             true => Ok(()),
             false => Err(SpawnError::TooManyStuck { stuck }),

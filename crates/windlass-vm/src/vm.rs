@@ -505,7 +505,7 @@ impl Vm {
             steps: counts.steps.load(Ordering::Relaxed),
             preemptions_requested: counts.asked.load(Ordering::Relaxed),
             preemptions_taken: counts.taken.load(Ordering::Relaxed),
-            stuck: shared.stuck.names(),
+            stuck: shared.stuck.current_names(),
             replay: match &shared.place {
                 Place::Reactor(reactor) => reactor.replay_position(),
                 Place::Pool(_) => None,

@@ -100,7 +100,8 @@ fn what_came_from_outside_comes_again_and_nothing_outside_is_touched() {
     let run = stage.run_really(recorded(&folder, options));
     assert_eq!(run.stop_reason, StopReason::Idle, "{:?}", run.errors);
     let seen = stage.log.take();
-    assert_eq!(seen.len(), 5);
+    // What comes within one epoch is replaced by the newest: how many those are depends on the machine.
+    assert_eq!(seen.last().map(String::as_str), Some("out: in=4"));
     let began = std::time::Instant::now();
     let replayed = replay(&stage.prepared(), &folder);
     same(&replayed, &run);
