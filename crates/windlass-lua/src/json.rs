@@ -1,7 +1,6 @@
 //! JSON for scripts.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};
@@ -99,8 +98,8 @@ fn check(payload: &Payload, per_value: usize, room: &mut Room) -> Result<(), Ref
 fn expanded(payload: &Payload, per_value: usize, known: &mut HashMap<*const (), usize>) -> usize {
     let part = match payload {
         Payload::Text(text) => return text.len().saturating_add(per_value),
-        Payload::List(values) => Arc::as_ptr(values).cast::<()>(),
-        Payload::Map(entries) => Arc::as_ptr(entries).cast::<()>(),
+        Payload::List(values) => values.address(),
+        Payload::Map(entries) => entries.address(),
         _ => return per_value,
     };
     if let Some(&bytes) = known.get(&part) {

@@ -317,7 +317,7 @@ impl Conversion {
             }
         }
         if entries.is_empty() {
-            return Ok(Payload::Map(Arc::new(map)));
+            return Ok(Payload::Map(map.into()));
         }
         // Keys of several kinds: all of them, in an order that does not depend on where they are in
         // memory.
@@ -350,12 +350,8 @@ type Revived = HashMap<*const (), Table>;
 fn revive(lua: &Lua, payload: &Payload, revived: &mut Revived) -> mlua::Result<Value> {
     // A part that is nowhere else is met once.
     let shared = match payload {
-        Payload::List(values) if Arc::strong_count(values) > 1 => {
-            Some(Arc::as_ptr(values).cast::<()>())
-        }
-        Payload::Map(entries) if Arc::strong_count(entries) > 1 => {
-            Some(Arc::as_ptr(entries).cast::<()>())
-        }
+        Payload::List(values) if values.is_shared() => Some(values.address()),
+        Payload::Map(entries) if entries.is_shared() => Some(entries.address()),
         _ => None,
     };
     let Some(part) = shared else {

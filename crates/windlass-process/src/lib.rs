@@ -45,6 +45,7 @@ mod actor;
 mod address;
 mod bonds;
 pub mod command;
+mod containers;
 mod error;
 mod exit;
 mod groups;
@@ -62,6 +63,7 @@ mod weigh;
 
 pub use actor::{Actor, Context, Event as ActorEvent, SubscriptionId};
 pub use address::{ASK_TIMEOUT, Address, Ended, Reply};
+pub use containers::{PayloadList, PayloadMap};
 pub use error::{AskError, BuildError, RegisterError, SpawnError, Undelivered, Why};
 pub use exit::{Bond, Exit, ExitReason, Exited, Fault, MonitorRef, Outcome};
 pub use groups::{GroupChange, Missed, Subscription};

@@ -1,10 +1,12 @@
 //! What messages, inputs and results are made of.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{HashSet, btree_map};
 use std::fmt;
+use std::slice;
 use std::sync::Arc;
 
+use crate::containers::{PayloadList, PayloadMap};
 use crate::pid::Pid;
 
 /// A value that any process understands, also one in a guest language. Cheap to clone: what is large is
@@ -33,9 +35,9 @@ pub enum Payload {
     /// Bytes.
     Bytes(Arc<[u8]>),
     /// Values in an order.
-    List(Arc<[Payload]>),
+    List(PayloadList),
     /// Values with names.
-    Map(Arc<BTreeMap<Arc<str>, Payload>>),
+    Map(PayloadMap),
     /// The name of a process.
     Pid(Pid),
     /// A Rust value of any type; it does not leave this program.
@@ -54,7 +56,7 @@ impl Payload {
     /// Values with names.
     pub fn map<K: Into<Arc<str>>>(entries: impl IntoIterator<Item = (K, Payload)>) -> Payload {
         let entries = entries.into_iter().map(|(key, value)| (key.into(), value));
-        Payload::Map(Arc::new(entries.collect()))
+        Payload::Map(entries.collect())
     }
 
     /// The truth, if it is one.
@@ -143,21 +145,75 @@ impl Payload {
 
 impl PartialEq for Payload {
     fn eq(&self, other: &Payload) -> bool {
-        match (self, other) {
-            (Payload::Nil, Payload::Nil) => true,
-            (Payload::Bool(a), Payload::Bool(b)) => a == b,
-            (Payload::Int(a), Payload::Int(b)) => a == b,
-            (Payload::Float(a), Payload::Float(b)) => a == b,
-            (Payload::Text(a), Payload::Text(b)) => a == b,
-            (Payload::Bytes(a), Payload::Bytes(b)) => a == b,
-            // The same part is not looked into: it may be in many places.
-            (Payload::List(a), Payload::List(b)) => Arc::ptr_eq(a, b) || a == b,
-            (Payload::Map(a), Payload::Map(b)) => Arc::ptr_eq(a, b) || a == b,
-            (Payload::Pid(a), Payload::Pid(b)) => a == b,
-            // The same one: nothing is known about its inside.
-            (Payload::Opaque(a), Payload::Opaque(b)) => Arc::ptr_eq(a, b),
-            _ => false,
+        compare(self, other).unwrap_or_else(|| have_equal_parts(self, other))
+    }
+}
+
+/// Compares two payloads without a look into lists and maps. None: that look has to decide.
+fn compare(a: &Payload, b: &Payload) -> Option<bool> {
+    Some(match (a, b) {
+        (Payload::Nil, Payload::Nil) => true,
+        (Payload::Bool(a), Payload::Bool(b)) => a == b,
+        (Payload::Int(a), Payload::Int(b)) => a == b,
+        (Payload::Float(a), Payload::Float(b)) => a == b,
+        (Payload::Text(a), Payload::Text(b)) => a == b,
+        (Payload::Bytes(a), Payload::Bytes(b)) => a == b,
+        // The same part is equal to itself.
+        (Payload::List(a), Payload::List(b)) if a.address() == b.address() => true,
+        (Payload::List(a), Payload::List(b)) if a.len() == b.len() => return None,
+        (Payload::Map(a), Payload::Map(b)) if a.address() == b.address() => true,
+        (Payload::Map(a), Payload::Map(b)) if a.len() == b.len() => return None,
+        (Payload::Pid(a), Payload::Pid(b)) => a == b,
+        // The same one: nothing is known about its inside.
+        (Payload::Opaque(a), Payload::Opaque(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    })
+}
+
+/// Compares what is in two lists or two maps of the same length. Pairs of lists and maps inside of
+/// them wait in a vector, not on the stack: there may be any number of levels.
+fn have_equal_parts(a: &Payload, b: &Payload) -> bool {
+    let mut waiting = vec![(a, b)];
+    // Parts may be in 2^n places: each pair of them is compared once.
+    let mut known = HashSet::new();
+    let mut may_be_equal = |a, b, waiting: &mut Vec<_>| match compare(a, b) {
+        Some(is_equal) => is_equal,
+        None => {
+            let (a_is_shared, a_part) = part_of(a);
+            let (b_is_shared, b_part) = part_of(b);
+            // A pair of which each part has one holder is met as often as the pair that holds it.
+            if !(a_is_shared || b_is_shared) || known.insert((a_part, b_part)) {
+                waiting.push((a, b));
+            }
+            true
         }
+    };
+    while let Some(pair) = waiting.pop() {
+        let is_equal = match pair {
+            (Payload::List(a), Payload::List(b)) => {
+                let mut pairs = a.iter().zip(b.iter());
+                pairs.all(|(a, b)| may_be_equal(a, b, &mut waiting))
+            }
+            (Payload::Map(a), Payload::Map(b)) => {
+                let mut pairs = a.iter().zip(b.iter());
+                pairs.all(|((key, a), (other, b))| key == other && may_be_equal(a, b, &mut waiting))
+            }
+            // Only lists and maps wait.
+            _ => false,
+        };
+        if !is_equal {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a list or map has other holders, and its address.
+fn part_of(payload: &Payload) -> (bool, *const ()) {
+    match payload {
+        Payload::List(values) => (values.is_shared(), values.address()),
+        Payload::Map(entries) => (entries.is_shared(), entries.address()),
+        _ => (false, std::ptr::null()),
     }
 }
 
@@ -168,15 +224,57 @@ const SHOWN: usize = 1000;
 impl fmt::Debug for Payload {
     /// Shows the first thousand values that are in it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(self, &mut { SHOWN }, f)
+        // The lists and maps that are being shown, not on the stack: it may be a small one.
+        let mut levels = Vec::new();
+        show(self, f, &mut levels)?;
+        for _ in 1..SHOWN {
+            let Some(value) = next_shown(f, &mut levels)? else {
+                return Ok(());
+            };
+            show(value, f, &mut levels)?;
+        }
+        if next_shown(f, &mut levels)?.is_some() {
+            f.write_str("...")?;
+        }
+        while let Some(level) = levels.pop() {
+            f.write_str(level.end())?;
+        }
+        Ok(())
     }
 }
 
-fn show(payload: &Payload, left: &mut usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if *left == 0 {
-        return f.write_str("...");
+/// A list or map that is being shown.
+struct Level<'a> {
+    left: Left<'a>,
+    is_first: bool,
+}
+
+/// What is not shown yet of a list or map.
+enum Left<'a> {
+    List(slice::Iter<'a, Payload>),
+    Map(btree_map::Iter<'a, Arc<str>, Payload>),
+}
+
+impl<'a> Level<'a> {
+    fn new(left: Left<'a>) -> Level<'a> {
+        let is_first = true;
+        Level { left, is_first }
     }
-    *left -= 1;
+
+    fn end(&self) -> &'static str {
+        match self.left {
+            Left::List(_) => "]",
+            Left::Map(_) => "}",
+        }
+    }
+}
+
+/// Shows a value; of a list or map the beginning.
+fn show<'a>(
+    payload: &'a Payload,
+    f: &mut fmt::Formatter<'_>,
+    levels: &mut Vec<Level<'a>>,
+) -> fmt::Result {
     match payload {
         Payload::Nil => f.write_str("nil"),
         Payload::Bool(value) => write!(f, "{value}"),
@@ -185,30 +283,43 @@ fn show(payload: &Payload, left: &mut usize, f: &mut fmt::Formatter<'_>) -> fmt:
         Payload::Text(value) => write!(f, "{value:?}"),
         Payload::Bytes(value) => write!(f, "{} bytes", value.len()),
         Payload::List(values) => {
-            f.write_str("[")?;
-            for (place, value) in values.iter().enumerate() {
-                f.write_str(if place > 0 { ", " } else { "" })?;
-                show(value, left, f)?;
-                if *left == 0 {
-                    break;
-                }
-            }
-            f.write_str("]")
+            levels.push(Level::new(Left::List(values.iter())));
+            f.write_str("[")
         }
         Payload::Map(entries) => {
-            f.write_str("{")?;
-            for (place, (key, value)) in entries.iter().enumerate() {
-                write!(f, "{}{key:?}: ", if place > 0 { ", " } else { "" })?;
-                show(value, left, f)?;
-                if *left == 0 {
-                    break;
-                }
-            }
-            f.write_str("}")
+            levels.push(Level::new(Left::Map(entries.iter())));
+            f.write_str("{")
         }
         Payload::Pid(pid) => write!(f, "{pid}"),
         Payload::Opaque(_) => f.write_str("opaque"),
     }
+}
+
+/// Ends the lists and maps of which all is shown. Returns the next value to show, after what stands
+/// before it.
+fn next_shown<'a>(
+    f: &mut fmt::Formatter<'_>,
+    levels: &mut Vec<Level<'a>>,
+) -> Result<Option<&'a Payload>, fmt::Error> {
+    while let Some(level) = levels.last_mut() {
+        let (key, value) = match &mut level.left {
+            Left::List(values) => (None, values.next()),
+            Left::Map(entries) => entries.next().unzip(),
+        };
+        if value.is_none() {
+            f.write_str(level.end())?;
+            levels.pop();
+            continue;
+        }
+        if !std::mem::replace(&mut level.is_first, false) {
+            f.write_str(", ")?;
+        }
+        if let Some(key) = key {
+            write!(f, "{key:?}: ")?;
+        }
+        return Ok(value);
+    }
+    Ok(None)
 }
 
 macro_rules! from {

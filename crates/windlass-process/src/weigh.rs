@@ -56,38 +56,60 @@ pub trait Weigh {
 impl Weigh for Payload {
     /// What it takes in memory; parts that are in several places count once.
     fn weigh(&self) -> usize {
-        match self {
-            Payload::List(_) | Payload::Map(_) => {
-                let mut seen = HashSet::new();
-                size_of::<Payload>().saturating_add(behind(self, &mut seen))
-            }
-            leaf => size_of::<Payload>().saturating_add(behind(leaf, &mut HashSet::new())),
-        }
+        let behind = match self {
+            // The whole of it is in one place.
+            Payload::Text(text) => text.len(),
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::List(_) | Payload::Map(_) => weigh_parts(self),
+            _ => 0,
+        };
+        size_of::<Payload>().saturating_add(behind)
     }
 }
 
-/// What a payload has elsewhere, as far as it was not seen.
-fn behind(payload: &Payload, seen: &mut HashSet<*const ()>) -> usize {
-    match payload {
-        Payload::Text(text) => text.len(),
-        Payload::Bytes(bytes) => bytes.len(),
-        Payload::List(values) => match seen.insert(Arc::as_ptr(values).cast()) {
-            false => 0,
-            true => values.iter().fold(0, |bytes, value| {
-                let value = size_of::<Payload>().saturating_add(behind(value, seen));
-                bytes.saturating_add(value)
-            }),
-        },
-        Payload::Map(entries) => match seen.insert(Arc::as_ptr(entries).cast()) {
-            false => 0,
-            true => entries.iter().fold(0, |bytes, (key, value)| {
-                let entry = size_of::<(Arc<str>, Payload)>() + key.len();
-                let value = behind(value, seen);
-                bytes.saturating_add(entry).saturating_add(value)
-            }),
-        },
-        _ => 0,
+/// What a list or map has elsewhere. The lists and maps inside of it wait in a vector, not on the
+/// stack: there may be any number of levels.
+fn weigh_parts(payload: &Payload) -> usize {
+    let mut seen = HashSet::new();
+    // A part with one holder is in one place, so most parts need no look into the set.
+    let mut is_new = |is_shared: bool, part: *const ()| !is_shared || seen.insert(part);
+    let mut bytes = 0_usize;
+    let mut waiting = vec![payload];
+    while let Some(payload) = waiting.pop() {
+        let more = match payload {
+            Payload::Text(text) if is_new(is_shared(text), Arc::as_ptr(text).cast()) => text.len(),
+            Payload::Bytes(part) if is_new(is_shared(part), Arc::as_ptr(part).cast()) => part.len(),
+            Payload::List(values) if is_new(values.is_shared(), values.address()) => {
+                waiting.extend(values.iter().filter(has_parts));
+                size_of_val(&**values)
+            }
+            Payload::Map(entries) if is_new(entries.is_shared(), entries.address()) => {
+                let mut keys = 0_usize;
+                for (key, value) in entries.iter() {
+                    if is_new(is_shared(key), Arc::as_ptr(key).cast()) {
+                        keys = keys.saturating_add(key.len());
+                    }
+                    waiting.extend(Some(value).filter(has_parts));
+                }
+                let entries = entries.len() * size_of::<(Arc<str>, Payload)>();
+                entries.saturating_add(keys)
+            }
+            _ => 0,
+        };
+        bytes = bytes.saturating_add(more);
     }
+    bytes
+}
+
+fn has_parts(payload: &&Payload) -> bool {
+    matches!(
+        payload,
+        Payload::Text(_) | Payload::Bytes(_) | Payload::List(_) | Payload::Map(_)
+    )
+}
+
+fn is_shared<T: ?Sized>(part: &Arc<T>) -> bool {
+    Arc::strong_count(part) > 1
 }
 
 impl Weigh for Message {

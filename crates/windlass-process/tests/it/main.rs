@@ -12,6 +12,7 @@ mod groups;
 mod life;
 mod mail;
 mod names;
+mod payloads;
 mod places;
 mod promises;
 mod relay;
