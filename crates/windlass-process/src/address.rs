@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -49,6 +49,10 @@ impl<M: Send + 'static> Address<M> {
 
     /// Puts a message into the mailbox, and waits for room if there is none.
     ///
+    /// Senders that wait are served in the order of coming, and no [`tell`](Address::tell) overtakes
+    /// them. A message of up to 1 KiB takes no bytes of the mailbox, so it does not wait behind those
+    /// that wait for bytes.
+    ///
     /// Cancel-safe: a dropped send has not sent anything.
     pub async fn send(&self, message: M) -> Result<(), Undelivered<M>> {
         // A sender that never has to wait gives way all the same.
@@ -61,31 +65,10 @@ impl<M: Send + 'static> Address<M> {
             }) => message,
             Err(error) => return Err(error),
         };
-        let Some(room) = self.core.mail.room() else {
-            return self.core.post(message);
-        };
-        let Ok(permit) = room.acquire().await else {
-            let why = Why::NoProcess;
-            return Err(Undelivered { message, why });
-        };
-        let mut message = message;
-        loop {
-            let mut freed = pin!(self.core.mail.freed());
-            if let Some(freed) = freed.as_mut().as_pin_mut() {
-                freed.enable();
-            }
-            match (self.core.post_with_permit(message), freed.as_pin_mut()) {
-                (Ok(()), _) => {
-                    // It is in the mailbox: whoever reads it gives the permit back.
-                    permit.forget();
-                    return Ok(());
-                }
-                (Err(refused), Some(freed)) if refused.why == Why::Full => {
-                    message = refused.message;
-                    freed.await;
-                }
-                (refused, _) => return refused,
-            }
+        let bytes = self.core.mail.weigh(&message);
+        match self.core.mail.reserve(bytes).await {
+            Ok(reserved) => self.core.post_reserved(message, reserved),
+            Err(why) => Err(Undelivered { message, why }),
         }
     }
 

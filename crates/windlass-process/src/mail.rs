@@ -5,8 +5,14 @@
 //! nobody sleeps for room that is there. A mailbox that drops its oldest message is a ring
 //! behind a lock instead: only the reader can take letters out of the queue.
 //!
-//! Heavy messages need room in bytes, too (`weigh.rs`). A sender that waits takes its permit first,
-//! and then waits for the bytes, so that it is next when there is room for its message.
+//! Heavy messages need room in bytes, too (`weigh.rs`). A sender takes the bytes first and then its
+//! permit, so that permits are held by messages alone: a sender that waits for bytes is no unread
+//! message, and keeps no light message out. No sender waits for bytes with a permit, so those that
+//! have bytes and wait for a permit get one as soon as the process reads.
+//!
+//! A ring keeps the weight of each message beside it, and counts its bytes under its own lock: a
+//! message and its bytes leave at the same moment. No code of users (weights, destructors, wakers)
+//! runs under that lock.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,10 +20,11 @@ use std::fmt;
 use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
-use windlass_runtime::sync::{Notified, Semaphore, TryAcquireError};
+use windlass_core::task::contain;
+use windlass_runtime::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 
 use crate::error::Why;
-use crate::weigh::{Heavy, Scales};
+use crate::weigh::Scales;
 
 /// How many messages may wait in a mailbox, and what happens to one more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,9 +89,35 @@ struct Room {
 }
 
 struct Ring<M> {
-    messages: VecDeque<M>,
+    /// Each with its bytes; 0 if it is light.
+    messages: VecDeque<(M, usize)>,
+    /// The bytes of all of them.
+    bytes: usize,
     capacity: usize,
     closed: bool,
+}
+
+impl<M> Ring<M> {
+    /// Takes the message at this place out, with its bytes.
+    fn take(&mut self, place: usize) -> Option<M> {
+        let (message, bytes) = self.messages.remove(place)?;
+        self.bytes -= bytes;
+        Some(message)
+    }
+}
+
+/// The room for one message in a queue, in bytes and in messages. It goes back if it is not used.
+pub(crate) struct Reserved<'a> {
+    bytes: Option<SemaphorePermit<'a>>,
+    message: Option<SemaphorePermit<'a>>,
+}
+
+impl Reserved<'_> {
+    /// The message is in the mailbox: the process gives the room back when it reads it.
+    fn keep(self) {
+        self.bytes.into_iter().for_each(SemaphorePermit::forget);
+        self.message.into_iter().for_each(SemaphorePermit::forget);
+    }
 }
 
 /// What one more message came to.
@@ -121,6 +154,7 @@ impl<M> Mail<M> {
             MailboxPolicy::DropOldest(capacity) => {
                 let ring = Ring {
                     messages: VecDeque::new(),
+                    bytes: 0,
                     capacity,
                     closed: false,
                 };
@@ -177,25 +211,24 @@ impl<M> Mail<M> {
             return Err((message, Why::Full));
         };
         let drops = room.as_ref().is_some_and(|room| room.drops_newest);
-        match scales.reserve(bytes) {
-            Ok(()) => {}
-            Err(Heavy::TooLarge) => return Err((message, Why::TooLarge)),
-            Err(Heavy::Full) if drops => {
+        let bytes = match scales.try_reserve(bytes) {
+            Ok(bytes) => Some(bytes),
+            Err(Why::Full) if drops => {
                 self.count_dropped();
                 return Ok(Posted::Dropped);
             }
-            Err(Heavy::Full) => return Err((message, Why::Full)),
-        }
-        if let Some(room) = room {
-            match room.free.try_acquire() {
-                Ok(permit) => permit.forget(),
-                Err(why) => {
-                    scales.release(bytes);
-                    return self.refuse(room, message, why);
-                }
-            }
-        }
-        push(letters, message)
+            Err(why) => return Err((message, why)),
+        };
+        let permit = match room.as_ref().map(|room| (room, room.free.try_acquire())) {
+            None => None,
+            Some((_, Ok(permit))) => Some(permit),
+            Some((room, Err(why))) => return self.refuse(room, message, why),
+        };
+        let reserved = Reserved {
+            bytes,
+            message: permit,
+        };
+        push_reserved(letters, message, reserved)
     }
 
     #[cold]
@@ -210,26 +243,37 @@ impl<M> Mail<M> {
         }
     }
 
-    /// Puts a message in for which there is room: a permit that `room` gave.
-    pub(crate) fn post_with_permit(&self, message: M) -> Result<Posted, (M, Why)> {
-        let letters = match &self.kind {
-            Kind::Queue { letters, .. } => letters,
-            Kind::Ring(ring) => return self.post_to_ring(ring, message),
-        };
-        if let Some(scales) = &self.scales {
-            match scales.reserve(scales.weigh(&message)) {
-                Ok(()) => {}
-                Err(Heavy::TooLarge) => return Err((message, Why::TooLarge)),
-                Err(Heavy::Full) => return Err((message, Why::Full)),
-            }
-        }
-        push(letters, message)
+    /// Returns the bytes that a message takes in a queue; 0 if it is light.
+    pub(crate) fn weigh(&self, message: &M) -> usize {
+        let scales = self.scales.as_ref();
+        scales.map_or(0, |scales| scales.weigh(message))
     }
 
-    /// Resolves when bytes were given back since this was made; never if there is no bound of
-    /// bytes.
-    pub(crate) fn freed(&self) -> Option<Notified<'_>> {
-        self.scales.as_ref().map(|scales| scales.freed.notified())
+    /// Waits for room for a message of so many bytes, in the order of coming. A wait that is
+    /// dropped gives its place up, and what it has.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Result<Reserved<'_>, Why> {
+        let bytes = match &self.scales {
+            Some(scales) if bytes > 0 => Some(scales.reserve(bytes).await?),
+            _ => None,
+        };
+        let message = match self.room() {
+            Some(room) => Some(room.acquire().await.map_err(|_| Why::NoProcess)?),
+            None => None,
+        };
+        Ok(Reserved { bytes, message })
+    }
+
+    /// Puts a message in for which there is room.
+    pub(crate) fn post_reserved(
+        &self,
+        message: M,
+        reserved: Reserved<'_>,
+    ) -> Result<Posted, (M, Why)> {
+        match &self.kind {
+            Kind::Queue { letters, .. } => push_reserved(letters, message, reserved),
+            // It makes room by itself.
+            Kind::Ring(ring) => self.post_to_ring(ring, message),
+        }
     }
 
     /// A message was read: its bytes are given back.
@@ -250,37 +294,32 @@ impl<M> Mail<M> {
 
     #[cold]
     fn post_to_ring(&self, ring: &Mutex<Ring<M>>, message: M) -> Result<Posted, (M, Why)> {
+        // Before the lock: this is code of users.
+        let bytes = self.weigh(&message);
+        let most = self.scales.as_ref().map_or(0, |scales| scales.most);
+        let mut oldest = Vec::new();
         let mut ring = ring.lock();
         if ring.closed {
             return Err((message, Why::NoProcess));
         }
-        let mut oldest = Vec::new();
-        let mut drop_oldest = |ring: &mut Ring<M>| {
-            if let Some(message) = ring.messages.pop_front() {
-                self.count_dropped();
-                self.lighten(&message);
-                oldest.push(message);
-            }
-        };
-        if let Some(scales) = &self.scales {
-            let bytes = scales.weigh(&message);
-            loop {
-                match scales.reserve(bytes) {
-                    Ok(()) => break,
-                    Err(Heavy::Full) if !ring.messages.is_empty() => drop_oldest(&mut ring),
-                    Err(Heavy::Full) => return Err((message, Why::Full)),
-                    Err(Heavy::TooLarge) => return Err((message, Why::TooLarge)),
-                }
-            }
+        if bytes > most {
+            return Err((message, Why::TooLarge));
         }
-        if ring.messages.len() >= ring.capacity {
-            drop_oldest(&mut ring);
+        // Nothing is in an empty ring that could be in the way of this message.
+        while ring.messages.len() >= ring.capacity || ring.bytes > most - bytes {
+            let Some(message) = ring.take(0) else { break };
+            oldest.push(message);
+        }
+        ring.bytes += bytes;
+        ring.messages.push_back((message, bytes));
+        drop(ring);
+        // After the lock, and contained: the reader has to be woken all the same, and a destructor
+        // that panics is not the sender's.
+        for message in oldest {
+            self.count_dropped();
+            contain(|| drop(message));
         }
         // Also where one made room: the reader may have gone to sleep over those that it did not want.
-        ring.messages.push_back(message);
-        drop(ring);
-        // Not under the lock.
-        drop(oldest);
         Ok(Posted::First)
     }
 
@@ -350,7 +389,7 @@ impl<M> Mail<M> {
         unread
     }
 
-    fn close_kind(&self) -> (Inbox<M>, VecDeque<M>) {
+    fn close_kind(&self) -> (Inbox<M>, VecDeque<(M, usize)>) {
         match &self.kind {
             Kind::Queue { letters, room } => {
                 if let Some(room) = room {
@@ -361,6 +400,7 @@ impl<M> Mail<M> {
             Kind::Ring(ring) => {
                 let mut ring = ring.lock();
                 ring.closed = true;
+                ring.bytes = 0;
                 (Inbox::new(), std::mem::take(&mut ring.messages))
             }
         }
@@ -373,6 +413,19 @@ fn push<M>(letters: &Mailbox<M>, message: M) -> Result<Posted, (M, Why)> {
         Ok(pushed) => Ok(pushed.into()),
         Err(letter) => Err((letter.open(), Why::NoProcess)),
     }
+}
+
+/// As `push`, with room that goes back if the mailbox is closed.
+fn push_reserved<M>(
+    letters: &Mailbox<M>,
+    message: M,
+    reserved: Reserved<'_>,
+) -> Result<Posted, (M, Why)> {
+    let posted = push(letters, message);
+    if posted.is_ok() {
+        reserved.keep();
+    }
+    posted
 }
 
 /// Who reads: the process in its own turn, which gives room back when that ends, or whoever was given its
@@ -400,11 +453,7 @@ impl<M> Reader<M> {
     pub(crate) fn take(&mut self, mail: &Mail<M>, by: By) -> Option<M> {
         let letters = match &mail.kind {
             Kind::Queue { letters, .. } => letters,
-            Kind::Ring(ring) => {
-                let message = ring.lock().messages.pop_front()?;
-                mail.lighten(&message);
-                return Some(message);
-            }
+            Kind::Ring(ring) => return ring.lock().take(0),
         };
         let message = self.inbox.pop().or_else(|| {
             self.inbox.fetch(letters);
@@ -426,10 +475,9 @@ impl<M> Reader<M> {
             Kind::Queue { letters, .. } => letters,
             Kind::Ring(ring) => {
                 let mut ring = ring.lock();
-                let place = ring.messages.iter().position(wanted)?;
-                let message = ring.messages.remove(place)?;
-                mail.lighten(&message);
-                return Some(message);
+                let mut messages = ring.messages.iter();
+                let place = messages.position(|(message, _)| wanted(message))?;
+                return ring.take(place);
             }
         };
         self.inbox.fetch(letters);

@@ -29,7 +29,7 @@ use crate::bonds::{Bonds, announce};
 use crate::error::{Undelivered, Why};
 use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::host::Shared;
-use crate::mail::{Mail, Posted, Reader};
+use crate::mail::{Mail, Posted, Reader, Reserved};
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::pid::Pid;
@@ -119,9 +119,13 @@ impl<M: Send + 'static> Core<M> {
         self.after(self.mail.try_post(message))
     }
 
-    /// As `post`, with a permit for the room.
-    pub(crate) fn post_with_permit(&self, message: M) -> Result<(), Undelivered<M>> {
-        self.after(self.mail.post_with_permit(message))
+    /// As `post`, for a message that there is room for.
+    pub(crate) fn post_reserved(
+        &self,
+        message: M,
+        reserved: Reserved<'_>,
+    ) -> Result<(), Undelivered<M>> {
+        self.after(self.mail.post_reserved(message, reserved))
     }
 
     #[inline(always)]

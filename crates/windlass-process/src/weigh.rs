@@ -3,14 +3,21 @@
 //! Light messages (up to [`LIGHT`] bytes) are not weighed against the bound: the number of messages
 //! bounds them already, and most are light. So a send of a plain number costs a comparison. The
 //! type of most mailboxes cannot have heavy messages at all; those have no scales.
+//!
+//! The bytes are permits of a semaphore, so senders that wait for bytes are served in the order of
+//! coming: neither a later `send` nor a `tell` of a heavy message overtakes them. A closed mailbox
+//! closes the semaphore, which tells all of them at once.
+//!
+//! Rejected: a count behind a lock and a notification that bytes are free. Each reading wakes all
+//! waiting senders, and the lightest of them always wins.
 
 use std::any::{Any, TypeId};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use windlass_core::sync::Mutex;
-use windlass_runtime::sync::Notify;
+use windlass_runtime::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 
+use crate::error::Why;
 use crate::message::Message;
 use crate::payload::Payload;
 
@@ -126,19 +133,11 @@ pub(crate) type Weigher<M> = fn(&M) -> usize;
 /// What weighs the messages of one mailbox.
 pub(crate) struct Scales<M> {
     weigher: Weigher<M>,
-    most: usize,
-    /// The bytes of heavy messages that are not read yet.
-    held: Mutex<usize>,
-    /// Some were read, or nobody reads any more.
-    pub(crate) freed: Notify,
-}
-
-/// Why a message finds no room.
-pub(crate) enum Heavy {
-    /// There is less room left than it takes.
-    Full,
-    /// It takes more than there ever is.
-    TooLarge,
+    pub(crate) most: usize,
+    /// The bytes that are free: `most` less those of heavy messages that are not read yet, and of
+    /// senders that have their bytes and wait for room for one more message. A ring counts its
+    /// bytes behind its own lock instead.
+    free: Semaphore,
 }
 
 impl<M: 'static> Scales<M> {
@@ -153,11 +152,12 @@ impl<M: 'static> Scales<M> {
             None if size_of::<M>() <= LIGHT => return None,
             None => |_| size_of::<M>(),
         };
+        // More than a program can have in memory.
+        let most = most.min(Semaphore::MAX_PERMITS);
         Some(Scales {
             weigher: own,
             most,
-            held: Mutex::new(0),
-            freed: Notify::new(),
+            free: Semaphore::new(most),
         })
     }
 }
@@ -171,39 +171,47 @@ impl<M> Scales<M> {
         }
     }
 
-    /// Takes room for so many bytes.
-    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Heavy> {
-        if bytes == 0 {
+    /// Takes room for the bytes of a heavy message if it is free and no other sender waits for it.
+    pub(crate) fn try_reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, Why> {
+        self.check(bytes)?;
+        self.free
+            .try_acquire_many(bytes)
+            .map_err(|error| match error {
+                TryAcquireError::Closed => Why::NoProcess,
+                TryAcquireError::NoPermits => Why::Full,
+            })
+    }
+
+    /// Waits for room for the bytes of a heavy message, behind all senders that came before.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, Why> {
+        self.check(bytes)?;
+        let reserved = self.free.acquire_many(bytes).await;
+        reserved.map_err(|_| Why::NoProcess)
+    }
+
+    /// Refuses a message that takes more bytes than there ever are.
+    fn check(&self, bytes: usize) -> Result<(), Why> {
+        if bytes <= self.most {
             return Ok(());
         }
-        if bytes > self.most {
-            return Err(Heavy::TooLarge);
-        }
-        let mut held = self.held.lock();
-        match held.checked_add(bytes).filter(|held| *held <= self.most) {
-            Some(all) => {
-                *held = all;
-                Ok(())
-            }
-            None => Err(Heavy::Full),
+        match self.free.is_closed() {
+            true => Err(Why::NoProcess),
+            false => Err(Why::TooLarge),
         }
     }
 
-    /// Gives it back, and tells those who wait for it.
+    /// Gives back the bytes of a message that was read, to those who wait first.
     pub(crate) fn release(&self, bytes: usize) {
         if bytes == 0 {
             return;
         }
-        {
-            let mut held = self.held.lock();
-            *held = held.saturating_sub(bytes);
-        }
-        self.freed.notify_waiters();
+        // A weight that has grown since the message was sent must not free more than is taken.
+        let taken = self.most.saturating_sub(self.free.available_permits());
+        self.free.add_permits(bytes.min(taken));
     }
 
-    /// Nobody reads any more: whoever waits looks again, and is told by the mailbox.
+    /// The process has ended: refuses every sender, those that wait included.
     pub(crate) fn close(&self) {
-        *self.held.lock() = 0;
-        self.freed.notify_waiters();
+        self.free.close();
     }
 }

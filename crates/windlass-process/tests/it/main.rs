@@ -7,6 +7,7 @@
 )]
 
 mod bonds;
+mod bytes;
 mod commands;
 mod groups;
 mod life;
