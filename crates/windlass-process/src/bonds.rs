@@ -114,19 +114,18 @@ impl Shell {
 
     /// Waits for the end: the exit, or the key under which the waker is kept.
     pub(crate) fn wait_for_exit(&self, key: Option<u64>, waker: &Waker) -> Result<Exit, u64> {
+        // A waker's clone and drop may run anything: before the lock, and after it.
+        let waker = waker.clone();
         let mut bonds = self.bonds.lock();
         let (key, old) = match &mut *bonds {
             Bonds::Over(exit) => return Ok(self.exit_of(exit.as_deref())),
             Bonds::Bare => {
-                let waiter = Waiter {
-                    key: 1,
-                    waker: waker.clone(),
-                };
+                let waiter = Waiter { key: 1, waker };
                 *bonds = Bonds::OneWaits(Box::new(waiter));
                 (1, None)
             }
             Bonds::OneWaits(waiter) if key == Some(waiter.key) => {
-                let old = std::mem::replace(&mut waiter.waker, waker.clone());
+                let old = std::mem::replace(&mut waiter.waker, waker);
                 (waiter.key, Some(old))
             }
             bonds => {
@@ -135,7 +134,6 @@ impl Shell {
                 };
                 let key = key.unwrap_or_else(|| ties.new_key());
                 let there = ties.waiters.iter_mut().find(|waiter| waiter.key == key);
-                let waker = waker.clone();
                 match there {
                     Some(there) => (key, Some(std::mem::replace(&mut there.waker, waker))),
                     None => {
@@ -146,7 +144,6 @@ impl Shell {
             }
         };
         drop(bonds);
-        // A waker's drop may run anything.
         drop(old);
         Err(key)
     }
@@ -217,16 +214,14 @@ impl Shell {
     pub(crate) fn context(&self) -> CancellationToken {
         let context = self.with_ties(|ties| {
             let context = ties.context.get_or_insert_default().clone();
-            if self.is_leaving() {
-                context.cancel();
-            }
-            context
+            (context, self.is_leaving())
         });
-        context.unwrap_or_else(|| {
-            let over = CancellationToken::new();
-            over.cancel();
-            over
-        })
+        let (context, is_over) = context.unwrap_or_else(|| (CancellationToken::new(), true));
+        if is_over {
+            // Not under the lock: it wakes.
+            context.cancel();
+        }
+        context
     }
 
     /// The code is another one from now on.
@@ -364,10 +359,14 @@ impl Shell {
     pub(crate) fn end_monitor(&self, id: MonitorRef) -> Option<Pid> {
         let target = self.with_ties(|ties| {
             let by = Bond::Monitor(id);
-            ties.notices.retain(|exited| exited.by != by);
-            ties.watching.remove(&id.0)
+            let notices = std::mem::take(&mut ties.notices);
+            let (undone, kept): (VecDeque<_>, _) =
+                notices.into_iter().partition(|exited| exited.by == by);
+            ties.notices = kept;
+            (ties.watching.remove(&id.0), undone)
         });
-        target.flatten()
+        // The reasons of ends hold values of users, which are dropped here, not under the lock.
+        target.and_then(|(target, _)| target)
     }
 
     /// The ends of links and monitors that lead to processes which cannot be reached any more.

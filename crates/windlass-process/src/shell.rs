@@ -445,11 +445,10 @@ impl Shell {
 
     /// Whoever waits for mail wants to be woken by this, because the task's own turn does not reach it.
     pub(crate) fn set_foreign(&self, waker: &Waker) {
-        let old = self.with_ties(|ties| match &ties.foreign {
-            Some(there) if there.will_wake(waker) => None,
-            _ => ties.foreign.replace(waker.clone()),
-        });
-        drop(old);
+        // A waker's clone and drop may run anything: before the lock, and after it.
+        let mut waker = Some(waker.clone());
+        self.with_ties(|ties| std::mem::swap(&mut ties.foreign, &mut waker));
+        drop(waker);
         self.flags.fetch_or(FOREIGN, Ordering::AcqRel);
     }
 
