@@ -232,10 +232,8 @@ impl Machine {
         guard.set_task(id);
         guard.set_memory(self.memory);
         let lua = &self.state.lua;
-        let driven = match self.recent.given(lua, back) {
-            Ok(args) => preempt::drive(lua, &thread, args, &guard),
-            Err(error) => Err(error),
-        };
+        let args = self.recent.given(lua, back);
+        let driven = preempt::drive(lua, &thread, args, &guard);
         drop(guard);
         // Those that it has started or served come before it.
         self.read_notes(budget);
@@ -699,18 +697,42 @@ struct Recent {
     from: Option<(Pid, Value)>,
 }
 
+/// The kind of the error that a task gets instead of an answer that cannot be made in its state.
+const UNRECEIVABLE: &str = "payload";
+
+/// So much of a topic or of another error is in the message of that error.
+const QUOTED: usize = 200;
+
 impl Recent {
-    /// What a task is resumed with. A message is its topic, its payload and who it is from: the prelude makes a table of that.
-    fn given(&mut self, lua: &Lua, back: Back) -> mlua::Result<MultiValue> {
+    /// What a task is resumed with. A message is its topic, its payload and who it is from: the
+    /// prelude makes a table of that.
+    ///
+    /// What arrives may come from anyone, and must not end the process: if it is too deep, or its
+    /// memory is not there, the task gets an error instead, and the answer is dropped.
+    fn given(&mut self, lua: &Lua, back: Back) -> MultiValue {
+        let problem = match self.answered(lua, &back) {
+            Ok(given) => return given,
+            Err(error) => text_of_error(&error),
+        };
+        // What was made of it so far is garbage now.
+        let _ = lua.gc_collect();
+        let problem = unreceivable(&back, &problem);
+        let error = Back::Error(UNRECEIVABLE, problem);
+        // Not even that fits: the prelude knows what to say if there is no kind.
+        let nothing = |_| MultiValue::from_iter([Value::Boolean(false)]);
+        self.answered(lua, &error).unwrap_or_else(nothing)
+    }
+
+    fn answered(&mut self, lua: &Lua, back: &Back) -> mlua::Result<MultiValue> {
         let mut given = MultiValue::with_capacity(4);
         given.push_back(Value::Boolean(!matches!(back, Back::Error(..))));
         match back {
             Back::Go => given.clear(),
             Back::Served => {}
-            Back::Answer(Answer::Value(value)) => given.push_back(to_lua(lua, &value)?),
+            Back::Answer(Answer::Value(value)) => given.push_back(to_lua(lua, value)?),
             Back::Answer(Answer::Exited(exited)) => given.push_back(self.pid(lua, exited.pid)?),
             Back::Answer(Answer::Message(message)) => {
-                given.push_back(self.topic(lua, message.topic)?);
+                given.push_back(self.topic(lua, &message.topic)?);
                 given.push_back(to_lua(lua, &message.payload)?);
                 if let Some(from) = message.from {
                     given.push_back(self.pid(lua, from)?);
@@ -724,14 +746,14 @@ impl Recent {
         Ok(given)
     }
 
-    fn topic(&mut self, lua: &Lua, topic: Topic) -> mlua::Result<Value> {
+    fn topic(&mut self, lua: &Lua, topic: &Topic) -> mlua::Result<Value> {
         if let Some((last, value)) = &self.topic
-            && *last == topic
+            && last == topic
         {
             return Ok(value.clone());
         }
         let value = Value::String(lua.create_string(topic.as_str())?);
-        self.topic = Some((topic, value.clone()));
+        self.topic = Some((topic.clone(), value.clone()));
         Ok(value)
     }
 
@@ -744,6 +766,25 @@ impl Recent {
         let value = LuaPid(pid).into_lua(lua)?;
         self.from = Some((pid, value.clone()));
         Ok(value)
+    }
+}
+
+/// What is said of an answer that cannot be made in the state of its receiver.
+fn unreceivable(back: &Back, problem: &str) -> String {
+    let beginning = |text: &str| text[..text.floor_char_boundary(QUOTED)].to_owned();
+    let problem = beginning(problem);
+    match back {
+        Back::Answer(Answer::Message(message)) => {
+            let topic = beginning(message.topic.as_str());
+            let from = message.from.map(|from| format!(" from {from}"));
+            let from = from.unwrap_or_default();
+            format!("the message {topic:?}{from} cannot be received, and is dropped: {problem}")
+        }
+        Back::Error(kind, message) => {
+            let message = beginning(message);
+            format!("the error {kind:?} cannot be received whole: {problem}: {message}")
+        }
+        _ => format!("the answer cannot be received, and is dropped: {problem}"),
     }
 }
 

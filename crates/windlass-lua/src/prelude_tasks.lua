@@ -14,6 +14,8 @@ local suspend, current, location, traceback = co.suspend, co.current, co.locatio
 local Error = {__name = "error", __metatable = "error", __tostring = function(e) return e.message end}
 
 local function fail(level, kind, message)
+  -- The host had no memory for what it wanted to say.
+  if kind == nil then kind, message = "payload", "not enough memory for what has arrived" end
   error(setmetatable({kind = kind, message = location(level + 1) .. message}, Error), 0)
 end
 
