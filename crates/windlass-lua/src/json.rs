@@ -1,13 +1,13 @@
 //! JSON for scripts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};
 use windlass_process::Payload;
 
 use crate::op::Refusal;
-use crate::value::{Room, fitting, is_mixed, to_payload};
+use crate::value::{ENTRIES, Form, Room, fitting, form_of, to_payload};
 
 /// A value as a text of JSON, which has to fit into what is left of the memory of the state.
 pub(crate) fn encode(lua: &Lua, value: Option<&Value>) -> Result<Payload, Refusal> {
@@ -47,13 +47,13 @@ impl Text {
                 }
                 self.add(b"]")
             }
-            Payload::Map(entries) if !is_mixed(entries) => {
+            Payload::Map(entries) => {
                 self.add(b"{")?;
-                for (place, (key, value)) in entries.iter().enumerate() {
+                for (place, (key, value)) in named(entries)?.enumerate() {
                     if place > 0 {
                         self.add(b",")?;
                     }
-                    self.add(Json::from(&**key).to_string().as_bytes())?;
+                    self.add(Json::from(key).to_string().as_bytes())?;
                     self.add(b":")?;
                     self.write(value)?;
                 }
@@ -140,13 +140,9 @@ fn document(payload: &Payload, room: &mut Room) -> Result<Json, Refusal> {
             let values: Result<Vec<_>, _> = values.iter().map(|v| document(v, room)).collect();
             Json::Array(values?)
         }
-        Payload::Map(entries) if is_mixed(entries) => {
-            let problem = "JSON has no table whose keys are neither 1 to n nor texts";
-            return Err(("json", problem.to_owned()));
-        }
         Payload::Map(entries) => {
             let mut map = Map::new();
-            for (key, value) in entries.iter() {
+            for (key, value) in named(entries)? {
                 map.insert(text(key, room)?, document(value, room)?);
             }
             Json::Object(map)
@@ -159,6 +155,24 @@ fn document(payload: &Payload, room: &mut Room) -> Result<Json, Refusal> {
             ));
         }
     })
+}
+
+/// The texts and values that an object has.
+fn named(
+    entries: &BTreeMap<Arc<str>, Payload>,
+) -> Result<impl Iterator<Item = (&str, &Payload)>, Refusal> {
+    let (reserved, entries) = match form_of(entries) {
+        Form::Named => (None, Some(entries)),
+        Form::Reserved(value) => (Some((ENTRIES, value)), None),
+        Form::Mixed => {
+            let problem = "JSON has no table whose keys are neither 1 to n nor texts";
+            return Err(("json", problem.to_owned()));
+        }
+    };
+    let entries = entries.into_iter().flatten();
+    Ok(reserved
+        .into_iter()
+        .chain(entries.map(|(key, value)| (&**key, value))))
 }
 
 /// What JSON says; null is `json.null`.

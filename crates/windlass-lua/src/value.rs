@@ -7,6 +7,7 @@
 //! | table with the keys 1 to n | a list |
 //! | table with text keys, or empty | a map |
 //! | table with other keys | a map with the one entry `#entries`: keys and values in turn |
+//! | table with the one key `#entries` | the same, so that it is not taken for the form above |
 //! | PID, buffer | a PID, bytes (which arrive as a string) |
 //! | `json.null` | nil |
 //!
@@ -16,22 +17,35 @@
 //! a few tables can have 2^n ways through it. What a value takes as a payload is memory of the
 //! host, which the limit of the Lua state does not see: it has to fit into what is left of that
 //! limit ([`Room`]).
+//!
+//! What arrives may come from anywhere: from another script, from Rust code, from another node, from
+//! a recording. A map with the one entry `#entries` that no table can have (an odd number of values,
+//! nil or NaN as a key) arrives as a table with the key `#entries`. A value that is too deep or does
+//! not fit into the memory of the receiver is an error that the receiver can catch; the machine sees
+//! to that.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use mlua::{AnyUserData, IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
 use windlass_process::{Payload, Pid};
 
-/// How deep tables may be inside of each other.
+/// How deep tables may be inside of each other that are sent.
 const DEEPEST: usize = 64;
+
+/// How deep tables may be inside of each other that arrive: as deep as JSON is read. Each level is a
+/// call, and a message from Rust code can have more levels than the stack has room for.
+const DEEPEST_ARRIVAL: usize = 128;
+
+/// Bytes of the text that tables which are keys are sorted by.
+const SORTED_BY: usize = 256;
 
 /// What an entry of a map takes, beside its key and its value.
 const ENTRY: usize = 32;
 
-/// The one entry of a table whose keys are neither 1 to n nor texts.
-const ENTRIES: &str = "#entries";
+/// The one entry of the map that a table is whose keys are neither 1 to n nor texts.
+pub(crate) const ENTRIES: &str = "#entries";
 
 /// A value that cannot be sent, and where it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -269,9 +283,10 @@ impl Conversion {
             let name = meta.raw_get::<String>("__name").unwrap_or_default();
             return Err(unsendable(format!("a {name}"), way));
         }
-        let length = table.raw_len();
-        let mut count = 0;
-        let mut texts = 0;
+        // The keys are 1 to n if all are whole numbers from 1 on, and the greatest is their count. The
+        // length says less: that of {1, 2, nil, 4, x = 5} is 4, and so is the count of its keys.
+        let (mut count, mut texts, mut indices, mut greatest) = (0, 0, 0, 0);
+        let mut is_reserved = false;
         for pair in table.pairs::<Value, Value>() {
             let (key, _) = pair.map_err(|error| Unsendable {
                 what: error.to_string(),
@@ -279,16 +294,29 @@ impl Conversion {
                 advice: SENDABLE,
             })?;
             count += 1;
-            texts += usize::from(matches!(key, Value::String(_)));
+            match key {
+                Value::String(text) => {
+                    texts += 1;
+                    is_reserved = *text.as_bytes() == *ENTRIES.as_bytes();
+                }
+                Value::Integer(index @ 1..) => {
+                    indices += 1;
+                    greatest = greatest.max(index as usize);
+                }
+                _ => {}
+            }
         }
-        if length == count && count > 0 {
-            let mut list = Vec::with_capacity(length);
-            for index in 1..=length {
+        if count > 0 && indices == count && greatest == count {
+            let mut list = Vec::with_capacity(count);
+            for index in 1..=count {
                 let value = table.raw_get::<Value>(index).unwrap_or(Value::Nil);
                 list.push(self.inside(this, Key::Index(index as i64), &value)?);
             }
             return Ok(Payload::List(list.into()));
         }
+        // As a map this would be taken for the form of other tables.
+        let is_reserved = is_reserved && count == 1;
+        let has_names = texts == count && !is_reserved;
         let mut map = BTreeMap::new();
         let mut entries = Vec::new();
         for (key, value) in table.pairs::<Value, Value>().flatten() {
@@ -298,7 +326,7 @@ impl Conversion {
                 _ => Key::Other,
             };
             let name = match &key {
-                Value::String(text) if texts == count => {
+                Value::String(text) if has_names => {
                     text.to_str().ok().map(|text| Arc::from(&*text))
                 }
                 _ => None,
@@ -311,6 +339,9 @@ impl Conversion {
                     map.insert(name, value);
                 }
                 None => {
+                    if key.is_null() {
+                        return Err(unsendable("json.null as a key", &self.way));
+                    }
                     let key = self.inside(this, Key::Other, &key)?;
                     entries.push((key, value));
                 }
@@ -325,89 +356,215 @@ impl Conversion {
             map.into_iter()
                 .map(|(key, value)| (Payload::Text(key), value)),
         );
-        entries.sort_by_cached_key(|(key, _)| format!("{key:?}"));
-        let flat: Vec<Payload> = entries
+        let mut sorted = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            let by = SortKey::of(&key);
+            self.take(by.bytes())?;
+            sorted.push((by, key, value));
+        }
+        sorted.sort_by(|(by, ..), (other, ..)| by.cmp(other));
+        let flat: Vec<Payload> = sorted
             .into_iter()
-            .flat_map(|(key, value)| [key, value])
+            .flat_map(|(_, key, value)| [key, value])
             .collect();
         Ok(Payload::map([(ENTRIES, Payload::List(flat.into()))]))
     }
 }
 
-/// Whether this is a table whose keys are neither 1 to n nor texts.
-pub(crate) fn is_mixed(entries: &BTreeMap<Arc<str>, Payload>) -> bool {
-    entries.len() == 1 && entries.contains_key(ENTRIES)
+/// What a key is sorted by. Texts by all of their bytes; tables by the beginning of what they are
+/// written as: a table that is reached in several ways is written in each of them, which can take
+/// more memory than the process has.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum SortKey {
+    Text(Arc<str>),
+    Bytes(Arc<[u8]>),
+    Other(Box<str>),
+}
+
+impl SortKey {
+    fn of(key: &Payload) -> SortKey {
+        match key {
+            Payload::Text(text) => SortKey::Text(text.clone()),
+            Payload::Bytes(bytes) => SortKey::Bytes(bytes.clone()),
+            other => {
+                let mut beginning = Beginning(String::new());
+                // An error: there is enough.
+                let _ = write!(beginning, "{other:?}");
+                SortKey::Other(beginning.0.into())
+            }
+        }
+    }
+
+    /// What it takes beside the key itself.
+    fn bytes(&self) -> usize {
+        match self {
+            SortKey::Other(text) => size_of::<SortKey>() + text.len(),
+            _ => size_of::<SortKey>(),
+        }
+    }
+}
+
+/// Takes the beginning of a text, and refuses the rest.
+struct Beginning(String);
+
+impl fmt::Write for Beginning {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = SORTED_BY.saturating_sub(self.0.len());
+        self.0.push_str(&text[..text.floor_char_boundary(room)]);
+        match room > text.len() {
+            true => Ok(()),
+            false => Err(fmt::Error),
+        }
+    }
+}
+
+/// What a map stands for that was made of a table.
+pub(crate) enum Form<'a> {
+    /// Its entries.
+    Named,
+    /// The one entry `#entries`, with this value.
+    Reserved(&'a Payload),
+    /// A table whose keys are neither 1 to n nor texts.
+    Mixed,
+}
+
+/// What this map stands for, if it was made of a table.
+pub(crate) fn form_of(entries: &BTreeMap<Arc<str>, Payload>) -> Form<'_> {
+    let flat = match entries.get(ENTRIES) {
+        Some(flat) if entries.len() == 1 => flat.as_list().unwrap_or_default(),
+        _ => return Form::Named,
+    };
+    match flat {
+        [Payload::Text(key), value] if **key == *ENTRIES => Form::Reserved(value),
+        _ => Form::Mixed,
+    }
+}
+
+/// The keys and values in turn that a map stands for; None if it is a map as any other. Only of
+/// keys that a table can have.
+fn keys_and_values(entries: &BTreeMap<Arc<str>, Payload>) -> Option<&[Payload]> {
+    let flat = entries.get(ENTRIES)?.as_list()?;
+    let is_key = |key: &Payload| match key {
+        Payload::Nil => false,
+        Payload::Float(number) => !number.is_nan(),
+        _ => true,
+    };
+    let fits =
+        entries.len() == 1 && flat.len().is_multiple_of(2) && flat.iter().step_by(2).all(is_key);
+    fits.then_some(flat)
 }
 
 /// As a value of Lua. What is in it in several places is one table.
+///
+/// Fails if the value is too deep, or the memory of the state is not enough.
 pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
-    revive(lua, payload, &mut HashMap::new())
+    let mut arrival = Arrival {
+        lua,
+        depth: 0,
+        places: HashMap::new(),
+        tables: None,
+    };
+    arrival.revive(payload)
 }
 
-/// The tables that were made of shared parts, by the address of the part.
-type Revived = HashMap<*const (), Table>;
-
-fn revive(lua: &Lua, payload: &Payload, revived: &mut Revived) -> mlua::Result<Value> {
-    // A part that is nowhere else is met once.
-    let shared = match payload {
-        Payload::List(values) if values.is_shared() => Some(values.address()),
-        Payload::Map(entries) if entries.is_shared() => Some(entries.address()),
-        _ => None,
-    };
-    let Some(part) = shared else {
-        return revive_new(lua, payload, revived);
-    };
-    if let Some(table) = revived.get(&part) {
-        return Ok(Value::Table(table.clone()));
-    }
-    let value = revive_new(lua, payload, revived)?;
-    if let Value::Table(table) = &value {
-        revived.insert(part, table.clone());
-    }
-    Ok(value)
+/// One payload on its way to a value.
+struct Arrival<'a> {
+    lua: &'a Lua,
+    /// Tables that this part is inside of.
+    depth: usize,
+    /// Where the tables are in `tables` that were made of shared parts, by the address of the part.
+    places: HashMap<*const (), usize>,
+    /// Those tables. Lua has them: a state has room for a million references from here, and a
+    /// message can have more shared parts.
+    tables: Option<Table>,
 }
 
-fn revive_new(lua: &Lua, payload: &Payload, revived: &mut Revived) -> mlua::Result<Value> {
-    Ok(match payload {
-        Payload::Nil => Value::Nil,
-        Payload::Bool(value) => Value::Boolean(*value),
-        Payload::Int(value) => Value::Integer(*value),
-        Payload::Float(value) => Value::Number(*value),
-        Payload::Text(text) => Value::String(lua.create_string(text.as_bytes())?),
-        Payload::Bytes(bytes) => Value::String(lua.create_string(bytes)?),
-        Payload::List(values) => {
-            let table = lua.create_table_with_capacity(values.len(), 0)?;
-            for (place, value) in values.iter().enumerate() {
-                table.raw_set(place + 1, revive(lua, value, revived)?)?;
+impl Arrival<'_> {
+    fn revive(&mut self, payload: &Payload) -> mlua::Result<Value> {
+        // A part that is nowhere else is met once.
+        let shared = match payload {
+            Payload::List(values) if Arc::strong_count(values) > 1 => {
+                Some(Arc::as_ptr(values).cast::<()>())
             }
-            Value::Table(table)
+            Payload::Map(entries) if Arc::strong_count(entries) > 1 => {
+                Some(Arc::as_ptr(entries).cast::<()>())
+            }
+            _ => None,
+        };
+        let Some(part) = shared else {
+            return self.revive_new(payload);
+        };
+        if let (Some(place), Some(tables)) = (self.places.get(&part), &self.tables) {
+            return tables.raw_get(*place);
         }
-        Payload::Map(entries) => match entries.get(ENTRIES).and_then(Payload::as_list) {
-            Some(flat) if entries.len() == 1 && flat.len() % 2 == 0 => {
-                let table = lua.create_table_with_capacity(0, flat.len() / 2)?;
-                for pair in flat.chunks_exact(2) {
-                    let key = revive(lua, &pair[0], revived)?;
-                    if !key.is_nil() {
-                        table.raw_set(key, revive(lua, &pair[1], revived)?)?;
+        let value = self.revive_new(payload)?;
+        let tables = match &self.tables {
+            Some(tables) => tables,
+            None => self.tables.insert(self.lua.create_table()?),
+        };
+        let place = self.places.len() + 1;
+        tables.raw_set(place, &value)?;
+        self.places.insert(part, place);
+        Ok(value)
+    }
+
+    fn revive_new(&mut self, payload: &Payload) -> mlua::Result<Value> {
+        let lua = self.lua;
+        Ok(match payload {
+            Payload::Nil => Value::Nil,
+            Payload::Bool(value) => Value::Boolean(*value),
+            Payload::Int(value) => Value::Integer(*value),
+            Payload::Float(value) => Value::Number(*value),
+            Payload::Text(text) => Value::String(lua.create_string(text.as_bytes())?),
+            Payload::Bytes(bytes) => Value::String(lua.create_string(bytes)?),
+            Payload::List(_) | Payload::Map(_) => {
+                if self.depth == DEEPEST_ARRIVAL {
+                    return Err(mlua::Error::runtime(format!(
+                        "it has tables more than {DEEPEST_ARRIVAL} levels deep"
+                    )));
+                }
+                self.depth += 1;
+                let table = self.revive_table(payload)?;
+                self.depth -= 1;
+                Value::Table(table)
+            }
+            Payload::Pid(pid) => LuaPid(*pid).into_lua(lua)?,
+            // What only Rust code looks into.
+            _ => OpaqueValue(payload.clone()).into_lua(lua)?,
+        })
+    }
+
+    fn revive_table(&mut self, payload: &Payload) -> mlua::Result<Table> {
+        let lua = self.lua;
+        match payload {
+            Payload::List(values) => {
+                let table = lua.create_table_with_capacity(values.len(), 0)?;
+                for (place, value) in values.iter().enumerate() {
+                    table.raw_set(place + 1, self.revive(value)?)?;
+                }
+                Ok(table)
+            }
+            Payload::Map(entries) => match keys_and_values(entries) {
+                Some(flat) => {
+                    let table = lua.create_table_with_capacity(0, flat.len() / 2)?;
+                    for pair in flat.chunks_exact(2) {
+                        let key = self.revive(&pair[0])?;
+                        table.raw_set(key, self.revive(&pair[1])?)?;
                     }
+                    Ok(table)
                 }
-                Value::Table(table)
-            }
-            _ => {
-                let table = lua.create_table_with_capacity(0, entries.len())?;
-                for (key, value) in entries.iter() {
-                    table.raw_set(
-                        lua.create_string(key.as_bytes())?,
-                        revive(lua, value, revived)?,
-                    )?;
+                None => {
+                    let table = lua.create_table_with_capacity(0, entries.len())?;
+                    for (key, value) in entries.iter() {
+                        let key = lua.create_string(key.as_bytes())?;
+                        table.raw_set(key, self.revive(value)?)?;
+                    }
+                    Ok(table)
                 }
-                Value::Table(table)
-            }
-        },
-        Payload::Pid(pid) => LuaPid(*pid).into_lua(lua)?,
-        // What only Rust code looks into.
-        _ => OpaqueValue(payload.clone()).into_lua(lua)?,
-    })
+            },
+            _ => lua.create_table(),
+        }
+    }
 }
 
 /// A PID in Lua.

@@ -1,5 +1,6 @@
 //! What Lua processes promise, on both placements and in the simulator.
 
+mod arrivals;
 mod component;
 mod coroutines;
 mod examples;
