@@ -26,7 +26,7 @@ use crate::native::without_prelude;
 use crate::preempt::{self, Came, Guard, Slice};
 use crate::script::Script;
 use crate::state::{Notes, State, Traits};
-use crate::{date, json, value};
+use crate::{compile_cost, date, json, value};
 
 /// The bytes that a component may have, unless its configuration says otherwise.
 const MEMORY_MB: usize = 64;
@@ -417,6 +417,10 @@ impl Component for LuaComponent {
                 return vec![ConfigFault::new("", "there is no Lua code", fix)];
             }
         };
+        if let Err(problem) = compile_cost::check_script(script.code()) {
+            let fix = "move a part of the script into a module, or into another component";
+            return vec![ConfigFault::new(field, problem, fix)];
+        }
         match syntax_error(&script) {
             Some(problem) => {
                 let message = format!("the script is no Lua: {problem}");

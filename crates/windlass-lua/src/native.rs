@@ -727,7 +727,11 @@ fn add_world(
                         "this script is no file, so it has no modules".to_owned(),
                     )
                 })?;
-                Script::module(root, &name).map_err(|problem| ("require", problem.to_string()))
+                let module = Script::module(root, &name)
+                    .map_err(|problem| ("require", problem.to_string()))?;
+                compile_cost::check_script(module.code())
+                    .map_err(|problem| ("require", format!("{}: {problem}", module.name)))?;
+                Ok(module)
             });
             match found {
                 Ok(module) => (true, module.code(), module.chunk_name()).into_lua_multi(lua),
@@ -740,8 +744,10 @@ fn add_world(
         function(lua, |lua, args| json::encode(lua, args.front()))?,
     )?;
     native.set(
-        "jumps",
-        lua.create_function(|_, text: mlua::LuaString| Ok(compile_cost::jumps(&text.as_bytes())))?,
+        "too_costly",
+        lua.create_function(|_, text: LuaString| {
+            Ok(compile_cost::check_loaded(&text.as_bytes()).err())
+        })?,
     )?;
     native.set(
         "json_decode",

@@ -57,13 +57,10 @@ for _, level in ipairs {"debug", "info", "warn", "error"} do
   log[level] = function(...) native.log(level, joined(...)) end
 end
 
--- Compiling is C's, and cannot be left: what a script makes up itself is bounded, in bytes and in
--- jumps (compile_cost.rs). All that a function gives is read first.
+-- Compiling is C's, and cannot be left: what a script makes up itself is bounded, in bytes, and in
+-- what takes longer than the rest (compile_cost.rs). All that a function gives is read first.
 local MOST_LOADED = 1 << 20
 local TOO_LARGE = "the text is larger than 1 MiB: load it in parts, or make it a module"
-local MOST_JUMPS = 5000
-local TOO_MANY_JUMPS = "the text has more than 5000 of 'and', 'or', 'elseif', 'goto' and 'break': "
-  .. "load it in parts, or make it a module"
 
 local function read_all(reader)
   local pieces, size = {}, 0
@@ -99,7 +96,8 @@ local function load_(chunk, name, mode, ...)
   end
   if type(chunk) == "string" then
     if #chunk > MOST_LOADED then return nil, TOO_LARGE end
-    if native.jumps(chunk) > MOST_JUMPS then return nil, TOO_MANY_JUMPS end
+    local problem = native.too_costly(chunk)
+    if problem then return nil, problem end
   end
   if select("#", ...) > 0 then return compile(chunk, name, (...)) end
   -- Not the globals of the state: those are the host's.

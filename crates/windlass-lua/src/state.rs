@@ -10,7 +10,7 @@ use crate::interpreter::Inner;
 use crate::op::Op;
 use crate::script::Script;
 use crate::value::MemoryLimit;
-use crate::{native, preempt};
+use crate::{compile_cost, native, preempt};
 
 /// A Lua state, and the functions of the prelude that the host calls.
 pub(crate) struct State {
@@ -207,6 +207,8 @@ impl State {
 
     /// The code of a script, as a function of this state.
     pub(crate) fn load(&self, script: &Script) -> mlua::Result<Function> {
+        compile_cost::check_script(script.code())
+            .map_err(|problem| mlua::Error::runtime(format!("{}: {problem}", script.name)))?;
         self.lua
             .load(script.code())
             .set_name(script.chunk_name())

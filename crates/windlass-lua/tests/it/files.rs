@@ -106,6 +106,9 @@ fn modules_come_from_the_scripts_own_folder() {
         assert(not ok)
         local ok, e = pcall(require, 'missing')
         assert(not ok and tostring(e):find('missing.lua'), e)
+        local ok, e = pcall(require, 'long')
+        assert(not ok and e.kind == 'require', e)
+        assert(tostring(e):find('long.lua: the script has more than 10000', 1, true), e)
         local ok, e = pcall(require, 'circle')
         assert(not ok and tostring(e):find('requires itself'), e)
         function main() return a.name .. require('b') end";
@@ -116,6 +119,7 @@ fn modules_come_from_the_scripts_own_folder() {
             "loads = (loads or 0) + 1 sleep(0.001) return {name = 'a'}",
         ),
         ("b/init.lua", "return 'b'"),
+        ("long.lua", &format!("return a{}", " or a".repeat(11_000))),
         ("circle.lua", "return require('circle')"),
     ];
     ends_with(&files, "ab");

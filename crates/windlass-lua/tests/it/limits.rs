@@ -49,6 +49,45 @@ everywhere! {
         assert_eq!(value(&lua, text).await, 300_007.into());
     }
 
+    async fn nothing_hides_code_from_the_bound_of_the_compiler(lua: Interpreter) {
+        let text = r#"
+            function main()
+                local chain = 'return a' .. (' and a'):rep(20000)
+                local hidden = {
+                    '--\r' .. chain, '--[==\r' .. chain, "local x = '\\z\n' " .. chain,
+                    "local x = '\\\r\n' " .. chain, "local x = '\\\n\r' " .. chain,
+                }
+                for i, text in ipairs(hidden) do
+                    local code, problem = load(text)
+                    assert(code == nil and problem:find('more than 5000', 1, true), i)
+                end
+                local labels = {}
+                for i = 1, 6000 do labels[i] = '::a' .. i .. ':: x = 1 ' end
+                local code, problem = load(table.concat(labels))
+                assert(code == nil and problem:find('more than 5000', 1, true), problem)
+                local names = {}
+                for i = 1, 150 do names[i] = 'v' .. i end
+                local open = 'local ' .. table.concat(names, ',') .. ' local function f() '
+                local nested = open:rep(100) .. ('x=x '):rep(100000) .. ('end '):rep(100)
+                local code, problem = load(nested)
+                assert(code == nil and problem:find('too many names', 1, true), problem)
+                return true
+            end"#;
+        assert_eq!(value(&lua, text).await, true.into());
+    }
+
+    async fn a_script_that_takes_the_compiler_for_ever_is_not_started(lua: Interpreter) {
+        let long = [
+            format!("function main() end local a if a then {} end", "elseif a then ".repeat(11_000)),
+            format!("function main() end while a do {} end", "if a then goto x end ".repeat(11_000)),
+            format!("function main() end return a{}", " or a".repeat(11_000)),
+        ];
+        for text in long {
+            let reason = failure(&lua, &text).await;
+            assert!(reason.contains("test.lua: the script has more than 10000"), "{reason}");
+        }
+    }
+
     async fn the_sandbox_has_no_way_out(lua: Interpreter) {
         let text = "
             function main()
