@@ -1,5 +1,7 @@
 //! Sets of bytes, and the search for bytes.
 
+use memchr::memmem;
+
 use super::steps::{Complaint, Steps};
 
 /// How many bytes a tight loop passes for one step: it is that much faster than a turn of the matcher.
@@ -107,43 +109,18 @@ pub(super) fn class(letter: u8) -> Option<ByteSet> {
     }
 }
 
-/// The first place of a byte. Looks at whole blocks, which the compiler makes wide instructions of.
+/// The first place of a byte.
 pub(super) fn find_byte(text: &[u8], byte: u8) -> Option<usize> {
-    const BLOCK: usize = 32;
-    let (blocks, rest) = text.as_chunks::<BLOCK>();
-    let has_it = |block: &[u8; BLOCK]| block.iter().fold(false, |has, &b| has | (b == byte));
-    let (start, last) = match blocks.iter().position(has_it) {
-        Some(block) => (block * BLOCK, &blocks[block][..]),
-        None => (blocks.len() * BLOCK, rest),
-    };
-    last.iter().position(|&b| b == byte).map(|at| start + at)
+    memchr::memchr(byte, text)
 }
 
 /// The first place of a text in another, at or after `from`.
 ///
-/// Comparing has its price: a long text that nearly fits nearly everywhere would take as long as a bad pattern.
-pub(super) fn find_text(
-    text: &[u8],
-    wanted: &[u8],
-    from: usize,
-    steps: &mut Steps,
-) -> Result<Option<usize>, Complaint> {
-    let Some(&first) = wanted.first() else {
-        return Ok((from <= text.len()).then_some(from));
-    };
-    let end = (text.len() + 1).saturating_sub(wanted.len());
-    let mut at = from;
-    while at < end {
-        let Some(skipped) = find_byte(&text[at..end], first) else {
-            return Ok(None);
-        };
-        at += skipped;
-        if is_at(text, wanted, at, steps)? {
-            return Ok(Some(at));
-        }
-        at += 1;
-    }
-    Ok(None)
+/// Takes time in proportion to both texts, whatever they are, so it costs no steps. Comparing at
+/// each place would take the square of that where a long text nearly fits everywhere.
+pub(super) fn find_text(text: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
+    let at = memmem::find(text.get(from..)?, wanted)?;
+    Some(from + at)
 }
 
 /// Whether a text is at this place of another. Costs as much as is equal.

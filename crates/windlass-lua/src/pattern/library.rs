@@ -59,14 +59,13 @@ fn find(arguments: &mut Arguments<'_>) -> Result<MultiValue, Fault> {
     let Some(start) = arguments.start(3, subject.len())? else {
         return nothing(arguments.lua);
     };
-    let mut steps = Steps::new(subject, pattern);
     if arguments.truth(4) || is_plain(pattern) {
-        return match find_text(subject, pattern, start, &mut steps)? {
+        return match find_text(subject, pattern, start) {
             Some(at) => Ok((true, at + 1, at + pattern.len()).into_lua_multi(arguments.lua)?),
             None => nothing(arguments.lua),
         };
     }
-    let mut matcher = Matcher::new(subject, pattern, steps);
+    let mut matcher = Matcher::new(subject, pattern, Steps::new(subject, pattern));
     let Some(found) = matcher.search(start, None)? else {
         return nothing(arguments.lua);
     };

@@ -125,6 +125,16 @@ pub(super) fn slice<T>(ask: impl FnOnce(&dyn Slice) -> T) -> Option<T> {
     Some(ask(unsafe { &*slice }))
 }
 
+/// Whether what runs here was ended from outside, or has used up its time, for functions that take
+/// long. Never where instructions count: a replay would not find it out at the same place.
+pub(crate) fn is_ending() -> bool {
+    let ending = slice(|slice| match slice.throws() {
+        true => slice.is_over(0),
+        false => slice.granularity().is_none() && slice.must_end(),
+    });
+    ending.unwrap_or(false)
+}
+
 /// A base is about to run.
 pub(super) fn enter(base: *mut lua_State, guard: &Guard<'_>) {
     HERE.with(|here| {

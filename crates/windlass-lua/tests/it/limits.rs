@@ -358,6 +358,45 @@ fn a_pattern_that_takes_forever_is_an_error() {
     });
 }
 
+#[test]
+fn a_search_for_a_text_does_not_hold_its_worker() {
+    real(|| async {
+        let lua = interpreter(Placement::Pool);
+        let text = "function main()
+            local s = ('a'):rep(10000000)
+            local wanted = s:sub(1, 5000000) .. 'b'
+            return s:find(wanted, 1, true) == nil and s:find(wanted) == nil
+        end";
+        assert_eq!(value(&lua, text).await, true.into());
+    });
+}
+
+#[test]
+fn a_process_is_killed_in_the_middle_of_a_match() {
+    for placement in BOTH {
+        real(|| async move {
+            let lua = interpreter(placement);
+            // Without the kill it gives up after ten seconds, where the tests are not optimized.
+            let text = "function main()
+                local s = ('a'):rep(20000000)
+                process.register('matcher')
+                s:find('(a*)%1%1[b]')
+            end";
+            let task = lua.spawn_text("matcher", text, []).expect("it starts");
+            while lua.vm().host().whereis("matcher").is_none() {
+                windlass_runtime::time::sleep(Duration::from_millis(5)).await;
+            }
+            windlass_runtime::time::sleep(Duration::from_millis(50)).await;
+            let begin = clock::now();
+            task.kill();
+            let exit = task.join().await;
+            assert_eq!(exit.reason, ExitReason::Killed);
+            let took = Duration::from_nanos(clock::now() - begin);
+            assert!(took < Duration::from_secs(4), "{took:?}");
+        });
+    }
+}
+
 /// The standard functions that are ours give what C's give, short or long.
 #[test]
 fn long_calls_of_the_library_give_what_short_ones_give() {

@@ -190,7 +190,7 @@ impl<'a> Matcher<'a> {
         before: Option<usize>,
     ) -> Result<Option<Found>, Complaint> {
         if self.literal && !self.pattern.is_empty() {
-            let start = find_text(self.subject, self.pattern, from, &mut self.steps)?;
+            let start = find_text(self.subject, self.pattern, from);
             let length = self.pattern.len();
             return Ok(start.map(|start| Found {
                 start,

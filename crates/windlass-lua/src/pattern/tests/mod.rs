@@ -4,9 +4,8 @@ mod random;
 
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue};
 
-use super::bytes::{find_byte, find_text};
+use super::bytes::find_text;
 use super::library;
-use super::steps::Steps;
 
 /// A state, and a function that says what is different.
 fn comparison() -> (Lua, Function) {
@@ -133,13 +132,33 @@ fn work_that_is_not_matching_is_counted_too() {
             assert(not ok and message:find("takes too long"), message)
         end
         local many = ("a"):rep(50000)
-        late(find, many, many:sub(1, 25000) .. "b", 1, true)
         late(gsub, many, "", ("%0"):rep(1000))
         late(find, ("("):rep(20000), "%b()")
         late(find, many, "(a*)b?%1%1%1%1[b]")
         return true
     "#;
     assert!(run::<bool>(script).expect("each gives up"));
+}
+
+/// Comparing at each place takes the square of the length, and was given up.
+#[test]
+fn a_search_for_a_text_takes_time_in_proportion_to_it() {
+    let script = r#"
+        local many = ("a"):rep(2000000)
+        local nearly = many:sub(1, 1000000) .. "b"
+        local function nowhere(ok, first) assert(ok and first == nil, first) end
+        nowhere(find(many, nearly, 1, true))
+        nowhere(find(many, nearly))
+        nowhere(match(many, nearly))
+        local ok, same, count = gsub(many, nearly, "x")
+        assert(ok and same == many and count == 0, count)
+        local ok, iterator = gmatch(many, nearly)
+        assert(ok and iterator() == nil)
+        local ok, first, last = find(many .. nearly .. many, nearly, 5, true)
+        assert(ok and first == #many + 1 and last == #many + #nearly)
+        return true
+    "#;
+    assert!(run::<bool>(script).expect("each ends"));
 }
 
 #[test]
@@ -234,18 +253,15 @@ fn wrong_arguments_are_no_errors_of_rust() {
 }
 
 #[test]
-fn bytes_are_found_where_they_are() {
+fn texts_are_found_where_they_are() {
     for length in 0..100 {
         for at in 0..length {
             let mut text = vec![b'a'; length];
             text[at] = b'b';
-            assert_eq!(find_byte(&text, b'b'), Some(at));
-            assert_eq!(find_byte(&text[..at], b'b'), None);
-            let mut steps = Steps::new(&text, b"");
             let wanted = &text[at..];
-            assert_eq!(find_text(&text, wanted, 0, &mut steps), Ok(Some(at)));
-            assert_eq!(find_text(&text, wanted, at + 1, &mut steps), Ok(None));
-            assert_eq!(find_text(&text, b"", at, &mut steps), Ok(Some(at)));
+            assert_eq!(find_text(&text, wanted, 0), Some(at));
+            assert_eq!(find_text(&text, wanted, at + 1), None);
+            assert_eq!(find_text(&text, b"", at), Some(at));
         }
     }
 }
