@@ -1,6 +1,7 @@
 //! JSON for scripts.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};

@@ -483,12 +483,8 @@ impl Arrival<'_> {
     fn revive(&mut self, payload: &Payload) -> mlua::Result<Value> {
         // A part that is nowhere else is met once.
         let shared = match payload {
-            Payload::List(values) if Arc::strong_count(values) > 1 => {
-                Some(Arc::as_ptr(values).cast::<()>())
-            }
-            Payload::Map(entries) if Arc::strong_count(entries) > 1 => {
-                Some(Arc::as_ptr(entries).cast::<()>())
-            }
+            Payload::List(values) if values.is_shared() => Some(values.address()),
+            Payload::Map(entries) if entries.is_shared() => Some(entries.address()),
             _ => None,
         };
         let Some(part) = shared else {
