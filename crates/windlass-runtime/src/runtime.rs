@@ -185,7 +185,10 @@ impl fmt::Display for ShutdownReport {
         let unnamed = self.leaked_tasks.saturating_sub(self.leaked.len());
         if unnamed > 0 {
             let more = if self.leaked.is_empty() { "" } else { "more " };
-            write!(f, "\n  {unnamed} {more}suspended tasks could not be dropped")?;
+            write!(
+                f,
+                "\n  {unnamed} {more}suspended tasks could not be dropped"
+            )?;
         }
         if self.stuck_tokio {
             write!(f, "\n  the tokio guest: something in it blocks its thread")?;

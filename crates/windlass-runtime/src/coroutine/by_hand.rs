@@ -27,9 +27,9 @@ use windlass_core::sync::thread::panicking;
 use windlass_core::task::{Unwound, drop_payload};
 
 use super::body::Machine;
-use super::{DEFAULT_STACK, frame};
 use super::slab::{SizeClass, StackError};
 use super::stack::Stack;
+use super::{DEFAULT_STACK, frame};
 use crate::sync::Notify;
 
 /// Runs `f` with a [`Driver`], which makes coroutines that are resumed by hand, on this thread.
