@@ -132,8 +132,8 @@ pub(crate) struct RunFile {
     #[arg(long)]
     pub(crate) allow_env: bool,
     /// The memory that each process may have, in MiB [default: 256]
-    #[arg(long, value_name = "MIB")]
-    pub(crate) memory: Option<usize>,
+    #[arg(long, value_name = "MIB", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) memory: Option<u32>,
     /// How long a task may run while others are ready, in ms [default: 10]
     #[arg(long, value_name = "MS")]
     pub(crate) slice_ms: Option<u64>,
@@ -149,7 +149,8 @@ pub(crate) struct RunFile {
     /// For graphs: end after the first epoch in which nothing ran
     #[arg(long)]
     pub(crate) until_idle: bool,
-    /// For graphs: fail if something was dropped, refused or not delivered
+    /// For graphs: fail if something was dropped, refused or not delivered; with --until-idle also if the
+    /// graph never became idle
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -217,7 +218,8 @@ pub(crate) struct Run {
     pub(crate) source: Source,
     #[command(flatten)]
     pub(crate) bounds: RunBounds,
-    /// Fail if something was dropped, refused or not delivered, or if the graph never became idle
+    /// Fail if something was dropped, refused or not delivered; with --until-idle also if the graph never
+    /// became idle
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]

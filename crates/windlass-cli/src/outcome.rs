@@ -28,8 +28,7 @@ Exit codes:
   2    graph observe: a file makes no sense
   3    graph observe: an assertion does not hold
   4    graph observe: events could not be collected
-  124  Something did not stop in time after Ctrl-C, SIGTERM or --duration-ms, and was
-       ended by force or given up; it is named
+  124  Something did not stop in time, and was ended by force or given up; it is named
   130  A second Ctrl-C or SIGTERM; or a script was told to stop, and did not catch it
   n    A script whose main returns the whole number n ends with n modulo 256";
 

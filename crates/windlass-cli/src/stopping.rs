@@ -1,20 +1,27 @@
 //! Ctrl-C and SIGTERM, for scripts and graphs alike.
 //!
 //! The first signal asks for an end, and says what is waited for and what the second does. The
-//! second, and the end of `--stop-ms`, end the program without waiting. The signals are awaited on
+//! second, and the end of `--stop-ms`, end the program without waiting. A signal right after the first
+//! belongs to it: `timeout(1)` signals its child and then the child's group. The signals are awaited on
 //! the main thread and not in a task: the workers may all be inside code that does not return.
 
 use std::time::Duration;
 
 use windlass::signal::{SignalKind, Signals, listen};
+use windlass::time::Instant;
 
 use crate::outcome::{Error, INTERRUPTED, NOT_STOPPED};
 use crate::terminal::Terminal;
+
+/// How long after the first signal another one counts as the same request.
+const ONE_REQUEST: Duration = Duration::from_millis(100);
 
 /// The two signals that ask for an end.
 pub(crate) struct StopSignals {
     interrupts: Signals,
     requests: Signals,
+    /// When the first one came.
+    first: Option<Instant>,
 }
 
 impl StopSignals {
@@ -22,14 +29,25 @@ impl StopSignals {
         Ok(StopSignals {
             interrupts: listen(SignalKind::interrupt()).map_err(Error::Signals)?,
             requests: listen(SignalKind::terminate()).map_err(Error::Signals)?,
+            first: None,
         })
     }
 
-    /// The next of either.
+    /// The next request to end, by either signal.
     pub(crate) async fn next(&mut self) {
-        windlass::select! {
-            () = self.interrupts.recv() => {}
-            () = self.requests.recv() => {}
+        loop {
+            windlass::select! {
+                () = self.interrupts.recv() => {}
+                () = self.requests.recv() => {}
+            }
+            match self.first {
+                None => {
+                    self.first = Some(Instant::now());
+                    return;
+                }
+                Some(first) if first.elapsed() >= ONE_REQUEST => return,
+                Some(_) => {}
+            }
         }
     }
 }
@@ -38,7 +56,7 @@ impl StopSignals {
 pub(crate) fn tell_stopping(terminal: &Terminal, who: &str, waits_for: &str, within: Duration) {
     let within = within.as_millis();
     terminal.note(&format!(
-        "note: stopping {who}: waiting for {waits_for}, at most {within} ms; a second Ctrl-C ends it at once"
+        "note: stopping {who}: waiting for {waits_for}, at most {within} ms; a second Ctrl-C or SIGTERM ends it at once"
     ));
 }
 

@@ -439,6 +439,24 @@ fn limits_of(table: &Table) -> Result<Option<Limits>, Refusal> {
     Ok(Some(limits))
 }
 
+/// What `process.spawn` takes in a table.
+const SPAWN_FIELDS: [&str; 8] = [
+    "script", "args", "name", "link", "monitor", "memory", "cpu", "tasks",
+];
+
+/// A limit whose name is misspelt would be no limit.
+fn check_spawn_fields(table: &Table) -> Result<(), Refusal> {
+    for (key, _) in table.pairs::<Value, Value>().flatten() {
+        let name = key.to_string().unwrap_or_default();
+        if !SPAWN_FIELDS.contains(&&*name) {
+            let known = SPAWN_FIELDS.join(", ");
+            let problem = format!("process.spawn has no field '{name}'; there are: {known}");
+            return Err(("argument", problem));
+        }
+    }
+    Ok(())
+}
+
 fn spawn_process(
     lua: &Lua,
     inner: &Arc<Inner>,
@@ -447,6 +465,7 @@ fn spawn_process(
     mut args: MultiValue,
 ) -> Result<Task, Refusal> {
     let first = args.pop_front().unwrap_or(Value::Nil);
+    first.as_table().map_or(Ok(()), check_spawn_fields)?;
     let mut wanted = wanted(lua, inner, from, &first)?;
     for value in args {
         let arg = to_payload(lua, &value);

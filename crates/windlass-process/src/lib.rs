@@ -67,7 +67,7 @@ pub use containers::{PayloadList, PayloadMap};
 pub use error::{AskError, BuildError, RegisterError, SpawnError, Undelivered, Why};
 pub use exit::{Bond, Exit, ExitReason, Exited, Fault, MonitorRef, Outcome};
 pub use groups::{GroupChange, Missed, Subscription};
-pub use host::{Host, HostBuilder, NoHost, ProcessInfo, ProcessState, StopReport, Stuck};
+pub use host::{Host, HostBuilder, Killed, NoHost, ProcessInfo, ProcessState, StopReport, Stuck};
 pub use mail::MailboxPolicy;
 pub use message::{Message, Pattern, Topic};
 pub use payload::{Payload, Payloads};

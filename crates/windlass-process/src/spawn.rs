@@ -70,6 +70,14 @@ impl Spawn {
         &self.host
     }
 
+    /// Shows this in dumps, traces and reports, unless the process has a name. Registers nothing: any number
+    /// of processes may have the same label.
+    pub fn label(mut self, label: &str) -> Spawn {
+        let name = &mut self.terms.options.name;
+        *name = name.take().or_else(|| Some(label.to_owned().into()));
+        self
+    }
+
     /// Registers this name for it; the spawn fails if another process has it.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Spawn {
         let name = name.into();

@@ -143,6 +143,8 @@ pub struct ShutdownReport {
     pub stuck_tokio: bool,
     /// How long it took.
     pub took: Duration,
+    /// How long it might take. Past that, what does not return gets another 100 ms before it is given up.
+    pub limit: Duration,
 }
 
 impl ShutdownReport {
@@ -163,7 +165,7 @@ impl fmt::Display for ShutdownReport {
         if self.is_clean() {
             return write!(f, "stopped in {:?}", self.took);
         }
-        write!(f, "not everything stopped within {:?}:", self.took)?;
+        write!(f, "not everything stopped within {:?}:", self.limit)?;
         self.stuck_workers
             .iter()
             .try_for_each(|stuck| write!(f, "\n  {stuck}"))?;
@@ -428,6 +430,7 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
         not_stopped,
         leaked_coroutines: std::mem::take(&mut *shared.leaked.lock()),
         took: Duration::from_nanos(clock::now() - began),
+        limit: timeout,
     }
 }
 

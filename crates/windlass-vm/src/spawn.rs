@@ -179,6 +179,10 @@ impl Shared {
         limits: Limits,
     ) -> Result<Task, windlass_process::SpawnError> {
         let name = guest.name();
+        let spawn = match &name {
+            Some(name) => spawn.label(name),
+            None => spawn,
+        };
         let (spawn, on_seat, in_shell) = match &self.place {
             Place::Pool(_) => (spawn, None, Some(guest)),
             Place::Reactor(reactor) => (spawn.on(reactor.pool()), Some(guest), None),

@@ -161,7 +161,7 @@ impl Execution {
 /// What a run that was told to stop waits for.
 fn waits_for(control: &Control) -> String {
     match &control.under_way()[..] {
-        [] => "the end of its epoch".to_owned(),
+        [] => "the end of its epoch, and for its components to stop".to_owned(),
         inside => format!("{} to return", listed("component", inside)),
     }
 }
@@ -169,7 +169,7 @@ fn waits_for(control: &Control) -> String {
 /// Why a run has not stopped.
 fn still_waits(control: &Control) -> String {
     match &control.under_way()[..] {
-        [] => "it did not come to the end of its epoch".to_owned(),
+        [] => "it did not come to its end".to_owned(),
         [one] => format!("component {one} has not returned, and is given up"),
         inside => {
             let components = listed("component", inside);

@@ -18,7 +18,13 @@ use crate::stopping::{StopSignals, leave_interrupted, leave_not_stopped, listed,
 use crate::terminal::Terminal;
 
 /// The memory of each process, in MiB, unless one says otherwise.
-const MEMORY: usize = 256;
+const MEMORY: u32 = 256;
+
+/// How long processes that are left have to end before the command says that it waits for them.
+const SAY_AFTER: Duration = Duration::from_millis(200);
+
+/// How many processes that did not stop are named.
+const PROCESSES_SHOWN: usize = 8;
 
 /// How long a task may run while others are ready, in ms, unless one says otherwise.
 const SLICE_MS: u64 = 10;
@@ -36,6 +42,7 @@ pub(super) fn run(args: &RunFile, terminal: &Terminal) -> Outcome {
     let runtime = builder.build().map_err(Error::Runtime)?;
     let mut stopping = Stopping::new(args);
     let outcome = runtime.block_on(run_in(args, terminal, &mut stopping));
+    // The processes have ended, or were named.
     let report = runtime.shutdown(stopping.left());
     if report.is_clean() {
         return outcome;
@@ -69,7 +76,7 @@ impl Stopping {
 }
 
 async fn run_in(args: &RunFile, terminal: &Terminal, stopping: &mut Stopping) -> Outcome {
-    let signals = StopSignals::listen()?;
+    let mut signals = StopSignals::listen()?;
     let vm = vm(args)?;
     let lua = interpreter(args, terminal, &vm)?;
     let given: Vec<Payload> = args.args.iter().map(|arg| arg.as_str().into()).collect();
@@ -79,7 +86,7 @@ async fn run_in(args: &RunFile, terminal: &Terminal, stopping: &mut Stopping) ->
         false => None,
     };
     let main = lua.spawn_file(&args.file, given).map_err(Error::Script)?;
-    let exit = end_of(&main, &vm, signals, terminal, stopping).await;
+    let exit = end_of(&main, &vm, &mut signals, terminal, stopping).await;
     if args.replay.is_some() {
         vm.replayed().await.map_err(Error::Guests)?;
         terminal.note("replayed: everything happened as it was recorded");
@@ -87,7 +94,56 @@ async fn run_in(args: &RunFile, terminal: &Terminal, stopping: &mut Stopping) ->
     if args.record.is_some() {
         vm.end_recording().await.map_err(Error::Guests)?;
     }
-    Ok(verdict(&exit, terminal, stopping))
+    let verdict = verdict(&exit, terminal, stopping);
+    let all_stopped = stop_others(&vm, &mut signals, terminal, stopping).await;
+    Ok(if all_stopped {
+        verdict
+    } else {
+        Verdict::NotStopped
+    })
+}
+
+/// Waits for the processes that are left when the script has ended, and names those that had to be killed.
+/// False: there were such, after a signal.
+async fn stop_others(
+    vm: &Vm,
+    signals: &mut StopSignals,
+    terminal: &Terminal,
+    stopping: &Stopping,
+) -> bool {
+    let (who, left) = (&stopping.who, stopping.left());
+    let within = left.as_millis();
+    let mut stopped = pin!(vm.host().shutdown(left));
+    let report = windlass::select! {
+        report = stopped.as_mut() => report,
+        () = signals.next() => leave_interrupted(terminal, who),
+        () = sleep(SAY_AFTER.min(left)) => {
+            let number = vm.host().processes();
+            terminal.note(&format!(
+                "note: {who} has ended: waiting for {number} of its processes, at most {within} ms; \
+                 Ctrl-C or SIGTERM ends them at once"
+            ));
+            windlass::select! {
+                report = stopped.as_mut() => report,
+                () = signals.next() => leave_interrupted(terminal, who),
+            }
+        }
+    };
+    let killed = report.killed.iter().map(ToString::to_string);
+    let stuck = report.stuck.iter().map(ToString::to_string);
+    let names: Vec<String> = killed.chain(stuck).collect();
+    // A script that ends by itself has said how; what it has left behind does not change that.
+    let kind = match stopping.since {
+        Some(_) => "error",
+        None => "note",
+    };
+    for name in names.iter().take(PROCESSES_SHOWN) {
+        terminal.note(&format!("{kind}: {name}"));
+    }
+    if let Some(more @ 1..) = names.len().checked_sub(PROCESSES_SHOWN) {
+        terminal.note(&format!("{kind}: and {more} more processes"));
+    }
+    names.is_empty() || stopping.since.is_none()
 }
 
 /// Waits for the end of the script. The first signal tells it to stop. After nine tenths of the
@@ -95,7 +151,7 @@ async fn run_in(args: &RunFile, terminal: &Terminal, stopping: &mut Stopping) ->
 async fn end_of(
     main: &Task,
     vm: &Vm,
-    mut signals: StopSignals,
+    signals: &mut StopSignals,
     terminal: &Terminal,
     stopping: &mut Stopping,
 ) -> Exit {
@@ -118,7 +174,7 @@ async fn end_of(
         () = signals.next() => leave_interrupted(terminal, who),
         () = sleep(within / 10) => {
             let why = match &vm.snapshot().stuck[..] {
-                [] => "its first process does not come to the end of its step, and is given up".to_owned(),
+                [] => "its first process is inside a call that does not return, and is given up".to_owned(),
                 [_, _, ..] => {
                     let stuck = listed("process", &vm.snapshot().stuck);
                     format!("{stuck} do not come back from functions of the host, and are given up")
@@ -171,7 +227,7 @@ fn interpreter(args: &RunFile, terminal: &Terminal, vm: &Vm) -> Result<Interpret
     let colored = terminal.colored;
     let mut builder = Interpreter::builder(vm)
         .sandbox(sandbox)
-        .memory(args.memory.unwrap_or(MEMORY).saturating_mul(1 << 20))
+        .memory((args.memory.unwrap_or(MEMORY) as usize).saturating_mul(1 << 20))
         .output(move |printed| print(printed, colored));
     if args.watch {
         builder = builder.watched();

@@ -61,6 +61,12 @@ fn ended(mut child: Child, mut out: BufReader<ChildStdout>) -> Ended {
     }
 }
 
+/// A second signal, so long after the first that it is another request.
+fn interrupt_again(child: &Child) {
+    std::thread::sleep(Duration::from_millis(150));
+    interrupt(child);
+}
+
 fn send(signal: &str, process: u32) {
     let sent = Command::new("kill")
         .args([signal, &process.to_string()])
@@ -83,7 +89,7 @@ fn one_signal_ends_a_graph_whose_component_does_not_return() {
             let said = ended.line("error");
             assert!(said.contains("spins: was ended by force"), "{said}");
             let told = "note: stopping graph endless: waiting for component spins to return, \
-                        at most 1000 ms; a second Ctrl-C ends it at once";
+                        at most 1000 ms; a second Ctrl-C or SIGTERM ends it at once";
             assert!(ended.err.contains(told), "{}", ended.err);
         }
     }
@@ -146,11 +152,10 @@ fn a_script_is_told_what_is_waited_for_and_a_second_signal_does_not_wait() {
     let mut line = String::new();
     out.read_line(&mut line).expect("it prints");
     assert_eq!(line, "told\n");
-    interrupt(&child);
+    interrupt_again(&child);
     let ended = ended(child, out);
     assert_eq!(ended.code, Some(130), "{}", ended.err);
-    let told =
-        "waiting for its processes to end, at most 10000 ms; a second Ctrl-C ends it at once";
+    let told = "waiting for its processes to end, at most 10000 ms; a second Ctrl-C or SIGTERM ends it at once";
     assert!(ended.err.contains(told), "{}", ended.err);
     assert!(ended.err.contains("by a second signal"), "{}", ended.err);
 }
@@ -171,6 +176,50 @@ fn calls_of_the_library_that_have_no_end_stop_in_time() {
         assert_eq!(ended.code, Some(124), "{call}: {}", ended.err);
         assert!(ended.err.contains("and was killed"), "{}", ended.err);
     }
+}
+
+/// As `timeout(1)` does: it signals its child, and then the child's group.
+#[test]
+fn two_signals_at_once_are_one_request() {
+    let main = "function main()
+        print('ready')
+        pcall(sleep, 1000)
+        sleep(0.2)
+        print('cleaned up')
+        return 7
+    end";
+    let folder = Folder::new("twice", &[("main.lua", main)]);
+    let (child, out) = started(&["run", &folder.path("main.lua")], "ready");
+    let twice = format!("kill -TERM {0}; kill -TERM {0}", child.id());
+    let sent = Command::new("sh").args(["-c", &twice]).status();
+    assert!(sent.expect("kill runs").success());
+    let ended = ended(child, out);
+    assert_eq!(ended.code, Some(7), "{}", ended.err);
+    assert_eq!(ended.out, "cleaned up\n");
+}
+
+#[test]
+fn another_process_that_does_not_stop_is_killed_and_named() {
+    let main = "function main()
+        process.spawn('stubborn.lua', process.self())
+        receive()
+        print('ready')
+        pcall(sleep, 1000)
+        return 0
+    end";
+    let stubborn = "function main(parent)
+        send(parent, 'ready')
+        while true do pcall(sleep, 1000) end
+    end";
+    let files = [("main.lua", main), ("stubborn.lua", stubborn)];
+    let folder = Folder::new("child", &files);
+    let arguments = ["run", "--stop-ms", "1000", &folder.path("main.lua")];
+    let (child, out) = started(&arguments, "ready");
+    interrupt(&child);
+    let ended = ended(child, out);
+    assert_eq!(ended.code, Some(124), "{}", ended.err);
+    assert!(ended.err.contains("stubborn.lua"), "{}", ended.err);
+    assert!(ended.err.contains("and was killed"), "{}", ended.err);
 }
 
 #[test]
@@ -261,8 +310,11 @@ fn a_second_signal_leaves_nothing_of_a_command_behind() {
     interrupt(&stubborn.child);
     let mut line = String::new();
     err.read_line(&mut line).expect("it says something");
-    assert!(line.contains("a second Ctrl-C ends it at once"), "{line}");
-    interrupt(&stubborn.child);
+    assert!(
+        line.contains("a second Ctrl-C or SIGTERM ends it at once"),
+        "{line}"
+    );
+    interrupt_again(&stubborn.child);
     assert_eq!(
         stubborn.child.wait().expect("it ends").code(),
         Some(130),
@@ -277,8 +329,11 @@ fn a_command_that_does_not_stop_in_time_is_ended_with_all_that_it_has_started() 
     let mut stubborn = Stubborn::start("late", script);
     // It is killed when the run has ended without it.
     send("-TERM", stubborn.child.id());
+    let mut err = String::new();
+    let mut pipe = stubborn.child.stderr.take().expect("a pipe");
+    pipe.read_to_string(&mut err).expect("it complains");
     let code = stubborn.child.wait().expect("it ends").code();
-    assert!(matches!(code, Some(0 | 1 | 124)), "{code:?}");
+    assert_eq!(code, Some(124), "{err}");
     stubborn.wait_until_gone();
 }
 

@@ -142,12 +142,20 @@ impl Machine {
     async fn drain(&mut self, component: usize, left: Duration) {
         let drained = match self.ask(component, |member| Ok(member.drain())) {
             Ok(None) => return,
-            Ok(Some(drain)) => match timeout(left, contained(drain)).await {
-                Ok(drained) => drained,
-                Err(_) => {
-                    Err("was not drained in time; `RunOptions::drain` says how long".to_owned())
-                }
-            },
+            Ok(Some(drain)) => {
+                let under_way = self.env.under_way.clone();
+                under_way.begin_shared(component);
+                let drained = timeout(left, contained(drain)).await;
+                under_way.end_shared(component);
+                drained.unwrap_or_else(|_| {
+                    self.forced.push(component);
+                    Err(format!(
+                        "did not come to its end within {} ms, and was ended by force: give it more \
+                         time (--stop-ms, or RunOptions::drain)",
+                        left.as_millis()
+                    ))
+                })
+            }
             Err(message) => Err(message),
         };
         if let Err(message) = drained {

@@ -38,6 +38,17 @@ everywhere! {
         assert_eq!(value(&lua, text).await, "ba.1a.2".into());
     }
 
+    async fn a_field_that_a_start_does_not_have_is_refused(lua: Interpreter) {
+        let text = "
+            function main()
+                local ok, e = pcall(process.spawn, {script = 'any.lua', memry = 3})
+                assert(not ok and e.kind == 'argument')
+                return e.message
+            end";
+        let message = format!("{:?}", value(&lua, text).await);
+        assert!(message.contains("'memry'") && message.contains("memory"), "{message}");
+    }
+
     async fn names_and_groups(lua: Interpreter) {
         let other = lua.spawn_text("other", "process.register('taken') receive()", []).expect("it starts");
         while lua.vm().host().whereis("taken").is_none() {

@@ -21,7 +21,7 @@ use windlass_runtime::{Handle, NoRuntime};
 use self::info::info;
 pub use self::info::{ProcessInfo, ProcessState};
 use self::stop::Shutdown;
-pub use self::stop::{StopReport, Stuck};
+pub use self::stop::{Killed, StopReport, Stuck};
 use crate::address::{Address, Ended};
 use crate::bonds::{Peer, link_here};
 use crate::command::{Commands, Handler};
@@ -423,12 +423,10 @@ impl Host {
 
     /// Ends the host: refuses new processes, tells all to stop (those of supervisors by their supervisors,
     /// from the top), lets them clean up until `timeout` (10 s is usual), kills the rest, and names what
-    /// could not be ended. When it returns, every join and monitor has its answer, and no step begins any
+    /// was killed and what could not be ended. When it returns, every join and monitor has its answer, and no step begins any
     /// more. A second call waits for the first.
     pub async fn shutdown(&self, timeout: Duration) -> StopReport {
-        StopReport {
-            stuck: self.0.stop_all(timeout).await,
-        }
+        self.0.stop_all(timeout).await
     }
 }
 

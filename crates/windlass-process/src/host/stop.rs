@@ -15,7 +15,7 @@ use crate::bonds::announce;
 use crate::exit::ExitReason;
 use crate::payload::Payload;
 use crate::pid::Pid;
-use crate::shell::{Resident, SHUTDOWN, Signal};
+use crate::shell::{Resident, SHUTDOWN, Shell, Signal};
 
 /// How far it is.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(super) enum Shutdown {
     #[default]
     NotYet,
     Running,
-    Over(Vec<Stuck>),
+    Over(StopReport),
 }
 
 /// How long a killed process may take to be gone, before it is named.
@@ -47,17 +47,47 @@ pub struct Stuck {
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {}", self.pid)?;
-        if let Some(name) = &self.name {
-            write!(f, " ({name})")?;
-        }
-        if let Some(place) = &self.spawned_at {
-            write!(f, ", spawned at {place},")?;
-        }
+        show(f, self.pid, &self.name, &self.spawned_at)?;
         f.write_str(match self.in_step {
             true => " is inside a step that does not return",
             false => " could not be ended: no worker was left",
         })
+    }
+}
+
+/// A process that was told to stop, did not in time, and was ended by a kill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Killed {
+    /// Who.
+    pub pid: Pid,
+    /// Its name as a task.
+    pub name: Option<String>,
+    /// Where it was spawned.
+    pub spawned_at: Option<String>,
+}
+
+impl fmt::Display for Killed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(f, self.pid, &self.name, &self.spawned_at)?;
+        f.write_str(" did not stop when it was told to, and was killed")
+    }
+}
+
+/// Writes who a process is.
+fn show(
+    f: &mut fmt::Formatter<'_>,
+    pid: Pid,
+    name: &Option<String>,
+    spawned_at: &Option<String>,
+) -> fmt::Result {
+    write!(f, "process {pid}")?;
+    if let Some(name) = name {
+        write!(f, " ({name})")?;
+    }
+    match spawned_at {
+        Some(place) => write!(f, ", spawned at {place},"),
+        None => Ok(()),
     }
 }
 
@@ -67,10 +97,12 @@ impl fmt::Display for Stuck {
 pub struct StopReport {
     /// What did not stop.
     pub stuck: Vec<Stuck>,
+    /// What was killed after the time to stop was over, and is gone.
+    pub killed: Vec<Killed>,
 }
 
 impl Shared {
-    pub(super) async fn stop_all(&self, timeout: Duration) -> Vec<Stuck> {
+    pub(super) async fn stop_all(&self, timeout: Duration) -> StopReport {
         loop {
             let over = self.emptied.notified();
             {
@@ -81,18 +113,18 @@ impl Shared {
                         break;
                     }
                     Shutdown::Running => {}
-                    Shutdown::Over(stuck) => return stuck.clone(),
+                    Shutdown::Over(report) => return report.clone(),
                 }
             }
             over.await;
         }
-        let stuck = self.stop_first(timeout).await;
-        *self.shutdown.lock() = Shutdown::Over(stuck.clone());
+        let report = self.stop_first(timeout).await;
+        *self.shutdown.lock() = Shutdown::Over(report.clone());
         self.emptied.notify_waiters();
-        stuck
+        report
     }
 
-    async fn stop_first(&self, timeout: Duration) -> Vec<Stuck> {
+    async fn stop_first(&self, timeout: Duration) -> StopReport {
         let deadline = Instant::now() + timeout;
         // AcqRel: pairs with `release`. Who reserved before and is in no shard yet sees it in `is_closed`.
         self.counts.live.fetch_or(CLOSED, Ordering::AcqRel);
@@ -104,16 +136,25 @@ impl Shared {
             }
         }
         if timeout_at(deadline, self.empty()).await.is_ok() {
-            return Vec::new();
+            return StopReport::default();
         }
+        let mut killed = Vec::new();
         for process in self.all() {
-            process.shell().kill();
+            let shell = process.shell();
+            let (name, spawned_at) = described(shell);
+            killed.push(Killed {
+                pid: shell.pid,
+                name,
+                spawned_at,
+            });
+            shell.kill();
         }
         if timeout_at(Instant::now() + LAST_MOMENT, self.empty())
             .await
             .is_ok()
         {
-            return Vec::new();
+            let stuck = Vec::new();
+            return StopReport { stuck, killed };
         }
         let left = self.all();
         let name = |process: &Arc<dyn Resident>| {
@@ -124,15 +165,17 @@ impl Shared {
             self.release_names(shell.pid, &names);
             self.leave_groups(shell.pid, &groups);
             announce(shell, ExitReason::Killed, Payload::Nil);
-            let meta = shell.task().map(|task| task.header().meta());
+            let (name, spawned_at) = described(shell);
             Stuck {
                 pid: shell.pid,
-                name: meta.and_then(|meta| meta.name().map(|name| name.to_string())),
-                spawned_at: meta.map(|meta| meta.location().to_string()),
+                name,
+                spawned_at,
                 in_step,
             }
         };
-        left.iter().map(name).collect()
+        let stuck: Vec<Stuck> = left.iter().map(name).collect();
+        killed.retain(|killed| stuck.iter().all(|stuck| stuck.pid != killed.pid));
+        StopReport { stuck, killed }
     }
 
     /// Resolves when the closed host has no process left.
@@ -147,11 +190,20 @@ impl Shared {
     }
 }
 
+/// The name of a process as a task, and where it was spawned.
+fn described(shell: &Shell) -> (Option<String>, Option<String>) {
+    let meta = shell.task().map(|task| task.header().meta());
+    (
+        meta.and_then(|meta| meta.name().map(|name| name.to_string())),
+        meta.map(|meta| meta.location().to_string()),
+    )
+}
+
 impl FrontEnd for Shared {
     fn stop(self: Arc<Self>, timeout: Duration) -> Stopping {
         Box::pin(async move {
-            let stuck = self.stop_all(timeout).await;
-            stuck.iter().map(Stuck::to_string).collect()
+            let report = self.stop_all(timeout).await;
+            report.stuck.iter().map(Stuck::to_string).collect()
         })
     }
 

@@ -298,6 +298,7 @@ impl<T: 'static> Coroutine<'_, T> {
     ///
     /// # Panics
     /// When it has ended already, or is resumed inside another runtime than it began in.
+    #[track_caller]
     pub fn resume(&mut self) -> Resumed<T> {
         assert!(
             !self.is_finished(),

@@ -82,6 +82,19 @@ fn spinner(turns: &Arc<AtomicU64>) -> Program {
     program([count, Code::Jump(0)])
 }
 
+/// What each of the spinners gets meanwhile, as a part of what they get on average.
+async fn shares_of(counts: &[Arc<AtomicU64>], time: Duration) -> Vec<f64> {
+    let turns = || -> Vec<u64> { counts.iter().map(|c| c.load(Ordering::Relaxed)).collect() };
+    let before = turns();
+    sleep(time).await;
+    let more = turns().into_iter().zip(before);
+    let more: Vec<f64> = more
+        .map(|(after, before)| (after - before) as f64)
+        .collect();
+    let mean = more.iter().sum::<f64>() / more.len() as f64;
+    more.iter().map(|turns| turns / mean).collect()
+}
+
 fn spinners_make_room(placement: Placement) {
     real(2, || async {
         let vm = vm(placement).build().expect("a VM");
@@ -100,18 +113,17 @@ fn spinners_make_room(placement: Placement) {
         assert!(worst < 150 * MS, "{worst:?}");
         let long = program([Code::Push(300_000.into()), Code::Store(0), Code::Loop(0, 2)]);
         time_of(&vm, &long).await;
-        let before: Vec<u64> = counts.iter().map(|c| c.load(Ordering::Relaxed)).collect();
-        sleep(1000 * MS).await;
-        let shares: Vec<u64> = counts
-            .iter()
-            .zip(before)
-            .map(|(count, before)| count.load(Ordering::Relaxed) - before)
-            .collect();
-        let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
-        for share in &shares {
+        // A core that the machine takes away for a while takes a share with it: the middle of three times
+        // counts.
+        let mut shares: Vec<Vec<f64>> = Vec::new();
+        for _ in 0..3 {
+            shares.push(shares_of(&counts, 700 * MS).await);
+        }
+        for spinner in 0..counts.len() {
+            let mut of_mean: Vec<f64> = shares.iter().map(|shares| shares[spinner]).collect();
+            of_mean.sort_by(f64::total_cmp);
             // A fifth; and as much again for who else uses the machine.
-            let of_mean = *share as f64 / mean;
-            assert!((0.6..1.4).contains(&of_mean), "{shares:?}");
+            assert!((0.6..1.4).contains(&of_mean[1]), "{shares:?}");
         }
         assert!(vm.snapshot().preemptions_taken > 0, "{vm:?}");
         for spinner in &spinners {
