@@ -63,7 +63,8 @@ fn ended(mut child: Child, mut out: BufReader<ChildStdout>) -> Ended {
 
 /// A second signal, so long after the first that it is another request.
 fn interrupt_again(child: &Child) {
-    std::thread::sleep(Duration::from_millis(150));
+    let slept = Command::new("sleep").arg("0.15").status();
+    assert!(slept.expect("sleep runs").success());
     interrupt(child);
 }
 
