@@ -239,7 +239,7 @@ fn a_sink_that_finds_nobody_is_told_at_the_end() {
         drain: Duration::from_millis(200),
         ..until_idle()
     });
-    contains(&told(&result), &["was not drained in time"]);
+    contains(&told(&result), &["did not come to its end within"]);
 }
 
 #[test]
