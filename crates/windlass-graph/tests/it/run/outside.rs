@@ -405,7 +405,7 @@ fn a_component_that_is_not_drained_is_told_and_stops_nobody() {
     for (how, message) in [
         ("fails", "the disk is full"),
         ("panics", "panicked: on purpose"),
-        ("hangs", "was not drained in time"),
+        ("hangs", "did not come to its end within"),
     ] {
         let stage = drains(how);
         Runtime::simulated(2).block_on(async {
