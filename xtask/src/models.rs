@@ -50,7 +50,7 @@ pub(crate) struct Checker {
 pub(crate) const LOOM: Checker = Checker {
     test: "loom",
     flags: "--cfg windlass_loom",
-    packages: &["windlass-core", "windlass-runtime", "windlass-vm"],
+    packages: &["windlass-core", "windlass-sync"],
     optimised: true,
     incremental: false,
     target: None,

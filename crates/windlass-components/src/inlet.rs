@@ -7,8 +7,9 @@ use std::future::Future;
 use windlass_core::sync::Arc;
 use windlass_graph::Payload;
 use windlass_graph::component::{Failure, Invocation, Output, Outside, WeakOutside};
-use windlass_runtime::channel::mpsc;
-use windlass_runtime::{CancellationToken, DropGuard, spawn};
+use windlass_runtime::spawn;
+use windlass_sync::channel::mpsc;
+use windlass_sync::{CancellationToken, DropGuard};
 
 use crate::records::{Next, Records};
 

@@ -10,8 +10,9 @@ use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::sync::{Arc, Mutex};
 use windlass_core::task::JoinHandle;
 use windlass_graph::component::{Drain, Failure, WeakOutside};
-use windlass_runtime::channel::mpsc;
-use windlass_runtime::{CancellationToken, DropGuard, spawn};
+use windlass_runtime::spawn;
+use windlass_sync::channel::mpsc;
+use windlass_sync::{CancellationToken, DropGuard};
 
 /// The component's end.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 use pin_project_lite::pin_project;
 use windlass_core::queue::Inbox;
 use windlass_core::task::{Body, contain, spend};
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use crate::address::Address;
 use crate::error::Undelivered;

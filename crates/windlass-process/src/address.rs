@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use windlass_core::task::spend;
-use windlass_runtime::channel::oneshot;
 use windlass_runtime::time::timeout;
+use windlass_sync::channel::oneshot;
 
 use crate::error::{AskError, Undelivered, Why};
 use crate::exit::{Exit, ExitReason};

@@ -11,7 +11,7 @@ use std::task::Waker;
 use windlass_core::queue::Letter;
 use windlass_core::sync::atomic::Ordering;
 use windlass_core::task::{AbortHandle, contain};
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use crate::exit::{Bond, Exit, ExitReason, Exited, MonitorRef};
 use crate::host::Shared;

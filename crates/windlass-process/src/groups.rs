@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
-use windlass_runtime::channel::broadcast;
+use windlass_sync::channel::broadcast;
 
 use crate::error::RegisterError;
 use crate::host::Host;

@@ -21,7 +21,7 @@ use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::task::contain;
-use windlass_runtime::sync::{Semaphore, SemaphorePermit, TryAcquireError};
+use windlass_sync::lock::{Semaphore, SemaphorePermit, TryAcquireError};
 
 use crate::error::Why;
 use crate::weigh::Scales;

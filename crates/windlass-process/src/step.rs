@@ -9,7 +9,7 @@ use std::task::{Context as TaskContext, Poll};
 
 use windlass_core::queue::Inbox;
 use windlass_core::task::{Body, contain, spend};
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use crate::address::Address;
 use crate::command::{AnyCommand, Completer, YieldError};

@@ -15,7 +15,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use windlass_runtime::sync::{Semaphore, SemaphorePermit, TryAcquireError};
+use windlass_sync::lock::{Semaphore, SemaphorePermit, TryAcquireError};
 
 use crate::error::Why;
 use crate::message::Message;

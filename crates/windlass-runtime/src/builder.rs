@@ -273,7 +273,7 @@ impl Builder {
 
     /// Checks the options and starts the workers.
     pub fn build(mut self) -> Result<Runtime, BuildError> {
-        windlass_core::deep::set_grow(crate::coroutine::on_fresh_stack);
+        crate::hooks::install();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if self.config.workers == 0 {
             self.config.workers = cores;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use windlass_core::task::{AbortHandle, JoinHandle, Options};
 
-use crate::cancel::CancellationToken;
 use crate::handle::Handle;
 use crate::time::{Instant, timeout_at};
+use windlass_sync::CancellationToken;
 
 /// The parts of a service, which are asked to stop together and given time to do so.
 ///

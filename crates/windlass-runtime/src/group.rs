@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker, ready};
 
 use windlass_core::task::{AbortHandle, JoinError, JoinHandle, Options};
 
-use crate::cancel::CancellationToken;
 use crate::handle::Handle;
-use crate::time::inherit_deadline;
 use crate::woken::Woken;
+use windlass_sync::CancellationToken;
+use windlass_sync::time::inherit_deadline;
 
 /// Runs fallible children together: the first failure cancels the others, and `join` waits for all
 /// of them before it reports it.

@@ -13,6 +13,26 @@ use crate::dispatch::Scheduling;
 use windlass_core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use windlass_core::sync::{Mutex, thread};
 
+/// The loader calls this before `main`.
+#[used]
+#[cfg_attr(
+    target_vendor = "apple",
+    unsafe(link_section = "__DATA,__mod_init_func")
+)]
+#[cfg_attr(windows, unsafe(link_section = ".CRT$XCU"))]
+#[cfg_attr(
+    all(unix, not(target_vendor = "apple")),
+    unsafe(link_section = ".init_array")
+)]
+// SAFETY: the section is the platform's list of functions without arguments that the loader calls
+// once, on one thread. `install_hooks` stores function pointers: it needs nothing that std sets up in
+// `main`, and cannot unwind.
+static BEFORE_MAIN: extern "C" fn() = install_hooks;
+
+extern "C" fn install_hooks() {
+    crate::hooks::install();
+}
+
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Remembers the process that a runtime was made in.

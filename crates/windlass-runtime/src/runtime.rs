@@ -24,9 +24,8 @@ use crate::front::FrontEnds;
 use crate::handle::{EnterGuard, Handle};
 use crate::narrate;
 use crate::os::Process;
-use crate::place;
 use crate::simulator::Simulator;
-use crate::time::timers::Timers;
+use windlass_sync::time::Timers;
 
 /// Workers, blocking threads, and everything that runs on them.
 ///
@@ -251,7 +250,7 @@ impl Runtime {
     /// A simulated runtime: one thread, virtual time, and choices that depend on `seed` alone. See
     /// [`simulator`](crate::simulator).
     pub fn simulated(seed: u64) -> Runtime {
-        windlass_core::deep::set_grow(crate::coroutine::on_fresh_stack);
+        crate::hooks::install();
         let simulator = Simulator::new(seed);
         let defaults = Builder::default();
         let shared = Arc::new(Shared {
@@ -380,7 +379,7 @@ fn with_own_timers(hooks: Hooks, driver: &Arc<IoDriver>) -> Hooks {
     let (driver, first) = (driver.clone(), hooks.on_start);
     Hooks {
         on_start: Some(Arc::new(move |worker| {
-            place::set_shard(Some(driver.timers().of_worker(worker).clone()));
+            windlass_sync::time::set_shard(Some(driver.timers().of_worker(worker).clone()));
             if let Some(first) = &first {
                 first(worker);
             }

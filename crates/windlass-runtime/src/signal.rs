@@ -16,7 +16,7 @@ use windlass_core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::concurrent::race;
 use crate::os;
-use crate::sync::{Notified, Notify};
+use windlass_sync::lock::{Notified, Notify};
 
 /// Waits for ctrl-c (SIGINT). From the first call on, the signal no longer ends the program.
 /// Cancel-safe.

@@ -12,40 +12,32 @@
 //! The author of a VM implements [`Guest`]; `docs/guests.md` explains how, on a small VM.
 #![forbid(unsafe_code)]
 
-/// What the model checker does not see: it has the park protocol by itself (`tests/loom`).
-macro_rules! not_modelled {
-    ($($item:item)*) => { $(#[cfg(not(windlass_loom))] $item)* };
-}
+mod act;
+mod budget;
+mod error;
+mod exception;
+mod guest;
+mod limits;
+mod object;
+mod pool;
+mod reactor;
+mod reason;
+mod record;
+mod shell;
+mod slot;
+mod spawn;
+mod stuck;
+mod task;
+mod vm;
 
-not_modelled! {
-    mod act;
-    mod budget;
-    mod error;
-    mod exception;
-    mod guest;
-    mod limits;
-    mod object;
-    mod park;
-    mod pool;
-    mod reactor;
-    mod reason;
-    mod record;
-    mod shell;
-    mod slot;
-    mod spawn;
-    mod stuck;
-    mod task;
-    mod vm;
-
-    pub use budget::Budget;
-    pub use error::{BuildError, RecordingError, SpawnError};
-    pub use exception::Exception;
-    pub use guest::{Answer, Ending, Guest, NativeResult, Resume, Step};
-    pub use limits::Limits;
-    pub use object::{Channel, Mutex, Semaphore};
-    pub use reason::{Custom, Reason, ReasonKind, Work};
-    pub use slot::Bell;
-    pub use spawn::SpawnOptions;
-    pub use task::{Task, Uncaught};
-    pub use vm::{Builder, Paused, Placement, ReplayPosition, Vm, VmSnapshot};
-}
+pub use budget::Budget;
+pub use error::{BuildError, RecordingError, SpawnError};
+pub use exception::Exception;
+pub use guest::{Answer, Ending, Guest, NativeResult, Resume, Step};
+pub use limits::Limits;
+pub use object::{Channel, Mutex, Semaphore};
+pub use reason::{Custom, Reason, ReasonKind, Work};
+pub use slot::Bell;
+pub use spawn::SpawnOptions;
+pub use task::{Task, Uncaught};
+pub use vm::{Builder, Paused, Placement, ReplayPosition, Vm, VmSnapshot};

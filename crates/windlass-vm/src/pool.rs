@@ -16,8 +16,8 @@ use std::time::Duration;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use windlass_core::sync::{Mutex, Near, clock};
 use windlass_runtime::dispatch::{Dispatcher, OwnThread};
-use windlass_runtime::sync::Notify;
 use windlass_runtime::time::{Instant, precise};
+use windlass_sync::lock::Notify;
 
 use crate::error::BuildError;
 use crate::slot::Slot;

@@ -17,11 +17,11 @@ use crate::act::{Op, message_of};
 use crate::budget::Budget;
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest, Resume, Step};
-use crate::park::{Arrived, Generation};
 use crate::record::Script;
 use crate::slot::Slot;
 use crate::task::Seat;
 use crate::vm::{Place, Shared};
+use windlass_sync::park::{Arrived, Generation};
 
 /// The tag of what a guest is suspended on, among those that it has begun itself.
 pub(crate) const SUSPENDED: u64 = u64::MAX;

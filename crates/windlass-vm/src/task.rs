@@ -17,9 +17,9 @@ use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest};
 use crate::limits::Limits;
 use crate::object::{Channel, Mutex as VmMutex, Semaphore, Waiter};
-use crate::park::{Arrived, Generation, Park, Wait, Was};
 use crate::reason::{Custom, Reason, ReasonKind};
 use crate::vm::Shared;
+use windlass_sync::park::{Arrived, Generation, Park, Wait, Was};
 
 /// What is to be undone when a wait ends in another way than it was meant to.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use windlass_core::sync::{Mutex, Padded};
 use windlass_core::task::contain;
 use windlass_process::{ExitReason, Host};
 use windlass_runtime::Handle;
-use windlass_runtime::sync::Notify;
+use windlass_sync::lock::Notify;
 
 use crate::error::{BuildError, RecordingError};
 use crate::limits::Limits;

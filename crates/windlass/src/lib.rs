@@ -16,13 +16,20 @@
 
 pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
-    Backend, BlockingSnapshot, BuildError, Builder, CancellationToken, Cancelled, ChildError,
-    DropGuard, EnterGuard, Graceful, GracefulReport, GroupClosed, Handle, Limit, NoRuntime,
-    NotInScope, ResizeError, Runtime, RuntimeSnapshot, SchedPolicy, ShutdownReport,
-    SpawnBlockingError, Spin, StuckJob, SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError,
-    channel, command, coroutine, dispatch, fork_join, fs, join_all, net, race, signal, simulator,
-    spawn, spawn_blocking, sync, task, task_local, time,
+    Backend, BlockingSnapshot, BuildError, Builder, ChildError, EnterGuard, Graceful,
+    GracefulReport, GroupClosed, Handle, NoRuntime, NotInScope, ResizeError, Runtime,
+    RuntimeSnapshot, SchedPolicy, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
+    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, command, coroutine, dispatch, fork_join,
+    fs, join_all, net, race, signal, simulator, spawn, spawn_blocking, task, task_local, time,
 };
+pub use windlass_sync::{CancellationToken, Cancelled, DropGuard, Limit, channel};
+
+/// Locks and meeting points for tasks and plain threads, and the channels under the names that
+/// tokio gives them.
+pub mod sync {
+    pub use windlass_sync::channel::{broadcast, mpmc, mpsc, oneshot, watch};
+    pub use windlass_sync::lock::*;
+}
 
 #[cfg(feature = "tokio-guest")]
 pub use windlass_runtime::{GuestError, WithTokio, try_with_tokio, with_tokio};

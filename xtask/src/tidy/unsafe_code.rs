@@ -8,16 +8,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("crates/windlass-core/", &[]),
     (
         "crates/windlass-runtime/src/",
-        &[
-            "coroutine",
-            "scope",
-            "fork_join",
-            "driver",
-            "os",
-            "sync",
-            "channel",
-            "time",
-        ],
+        &["coroutine", "scope", "fork_join", "driver", "os"],
+    ),
+    (
+        "crates/windlass-sync/src/",
+        &["channel", "lock", "readiness", "time", "wait_list"],
     ),
     ("crates/windlass-lua/src/", &["preempt"]),
 ];
@@ -80,11 +75,11 @@ mod tests {
     fn only_the_listed_modules_may_be_unsafe() {
         let places = [
             ("crates/windlass-core/src/queue/ring.rs", true),
-            ("crates/windlass-runtime/src/sync.rs", true),
-            ("crates/windlass-runtime/src/sync/mutex.rs", true),
+            ("crates/windlass-sync/src/lock.rs", true),
+            ("crates/windlass-sync/src/lock/mutex.rs", true),
             ("crates/windlass-runtime/src/scope_join.rs", true),
             ("crates/windlass-runtime/tests/it/leaks.rs", true),
-            ("crates/windlass-runtime/src/syncopate.rs", false),
+            ("crates/windlass-sync/src/locksmith.rs", false),
             ("crates/windlass-runtime/src/handle.rs", false),
             ("crates/windlass-lua/src/preempt.rs", true),
             ("crates/windlass-lua/src/lib.rs", false),

@@ -11,7 +11,8 @@ use windlass_core::sync::{Arc, Mutex};
 use windlass_graph::component::Failure;
 use windlass_runtime::command::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use windlass_runtime::time::timeout;
-use windlass_runtime::{CancellationToken, race, spawn};
+use windlass_runtime::{race, spawn};
+use windlass_sync::CancellationToken;
 
 use super::Order;
 use super::plan::{Plan, Reply};

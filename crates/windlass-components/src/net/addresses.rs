@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use windlass_core::sync::{Arc, Mutex};
-use windlass_runtime::sync::Notify;
+use windlass_sync::lock::Notify;
 
 /// The addresses at which components listen, by their ids: for those whose `listen` ends in `:0`, which leaves the port
 /// to the system. Clones are of the same.

@@ -12,9 +12,9 @@ use windlass_http::body::{AnyBody, Incoming, ReadError, full, read_all};
 use windlass_http::{
     Client, HeaderMap, Method, Request, Response, StatusCode, Uri, header, serve, service_fn,
 };
-use windlass_runtime::CancellationToken;
 use windlass_runtime::net::TcpListener;
 use windlass_runtime::time::timeout;
+use windlass_sync::CancellationToken;
 
 use super::sink::Sending;
 use super::source::Bringing;

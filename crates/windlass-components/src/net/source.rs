@@ -7,7 +7,7 @@ use windlass_graph::component::{
     Component, Descriptor, Failure, Invocation, Output, Outside, Setup,
 };
 use windlass_graph::model::Config;
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use super::{Addresses, queue_of};
 use crate::file::records_of;

@@ -10,9 +10,10 @@ use windlass_graph::Payload;
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
 use windlass_graph::model::BoundaryRole;
 use windlass_runtime::net::{TcpListener, TcpStream};
-use windlass_runtime::sync::Semaphore;
 use windlass_runtime::time::timeout;
-use windlass_runtime::{CancellationToken, race, spawn};
+use windlass_runtime::{race, spawn};
+use windlass_sync::CancellationToken;
+use windlass_sync::lock::Semaphore;
 
 use super::sink::Sending;
 use super::source::Bringing;

@@ -14,7 +14,8 @@ use windlass_graph::component::{
 };
 use windlass_graph::model::BoundaryRole;
 use windlass_graph::{LoadOptions, Payload, Prepared, RunOptions, RunResult, StopReason, load};
-use windlass_runtime::{CancellationToken, Runtime};
+use windlass_runtime::Runtime;
+use windlass_sync::CancellationToken;
 
 /// How long anything may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 pub use loom::cell::UnsafeCell;
 pub use loom::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
-pub(crate) use loom::thread_local;
+pub use loom::thread_local;
 pub use std::sync::Arc;
 
 use std::time::Duration;

@@ -30,7 +30,7 @@ pub use rng::{XorShift, entropy};
 pub use world::{World, random, with_world};
 
 #[cfg(any(windlass_loom, windlass_shuttle))]
-pub(crate) use imp::thread_local;
+pub use imp::thread_local;
 
 /// A thread that had not ended when the time to wait for it was over.
 #[derive(Debug, Clone)]

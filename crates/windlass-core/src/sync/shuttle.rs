@@ -1,7 +1,7 @@
 //! The shim over shuttle.
 
 pub use shuttle::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
-pub(crate) use shuttle::thread_local;
+pub use shuttle::thread_local;
 pub use std::sync::Arc;
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use windlass_core::sync::clock;
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use super::setup::UNCONNECTED;
 use super::{Failure, Input, Output};

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
-use windlass_runtime::sync::Notify;
+use windlass_sync::lock::Notify;
 
 /// A component's door to the world outside, from [`Setup::outside`](super::Setup::outside).
 ///

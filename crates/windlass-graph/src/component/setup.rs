@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use windlass_runtime::sync::Notify;
+use windlass_sync::lock::Notify;
 
 use super::{Door, Failure, Outside};
 use crate::compile::{NodePlan, PortPlan};

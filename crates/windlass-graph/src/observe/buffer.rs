@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
-use windlass_runtime::sync::Notify;
+use windlass_sync::lock::Notify;
 
 use super::event::Observed;
 

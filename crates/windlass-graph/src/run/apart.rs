@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use windlass_core::task::JoinHandle;
-use windlass_runtime::sync::Notify;
+use windlass_sync::lock::Notify;
 
 use super::channel::Channel;
 use super::health::Health;

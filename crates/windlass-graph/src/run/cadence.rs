@@ -8,7 +8,7 @@
 //! longer than its period is for `overrun_policy` to say.
 
 use windlass_core::sync::clock;
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use super::facts::nanos;
 use super::lane::LaneState;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_core::sync::clock;
-use windlass_runtime::CancellationToken;
-use windlass_runtime::sync::Notify;
+use windlass_sync::CancellationToken;
+use windlass_sync::lock::Notify;
 
 use super::invoke::outcome;
 use super::machine::{Halt, Machine};

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::sync::Mutex;
+use windlass_runtime::Handle;
 use windlass_runtime::front::{FrontEnd, Stopping};
-use windlass_runtime::sync::Notify;
 use windlass_runtime::time::timeout;
-use windlass_runtime::{CancellationToken, Handle};
+use windlass_sync::CancellationToken;
+use windlass_sync::lock::Notify;
 
 use super::under_way::UnderWay;
 use crate::compile::Plan;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use super::store::Store;
 use crate::observe::Observer;

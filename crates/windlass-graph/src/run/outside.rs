@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use windlass_runtime::CancellationToken;
-use windlass_runtime::sync::Notify;
 use windlass_runtime::time::precise::block_until_or;
 use windlass_runtime::time::{Instant, timeout};
+use windlass_sync::CancellationToken;
+use windlass_sync::lock::Notify;
 
 use super::machine::{Machine, Member};
 use super::trigger::From;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::sync::clock;
-use windlass_runtime::channel::oneshot;
+use windlass_sync::channel::oneshot;
 
 use super::health::{Health, HealthKind, Place};
 use super::invoke::{Body, Finished, call};

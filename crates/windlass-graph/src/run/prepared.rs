@@ -9,9 +9,10 @@ use std::task::{Context, Poll};
 
 use windlass_core::sync::clock;
 use windlass_core::task::{JoinError, JoinHandle};
-use windlass_runtime::channel::oneshot;
+use windlass_runtime::Handle;
 use windlass_runtime::task::yield_now;
-use windlass_runtime::{CancellationToken, Handle};
+use windlass_sync::CancellationToken;
+use windlass_sync::channel::oneshot;
 
 use super::control::{Closing, Control, Inbox, manual_lane};
 use super::facts::nanos;

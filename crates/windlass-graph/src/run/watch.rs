@@ -38,10 +38,11 @@ use std::time::Duration;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use windlass_core::sync::{Mutex, clock};
 use windlass_core::task::contain;
+use windlass_runtime::Handle;
 use windlass_runtime::dispatch::{Dispatcher, DispatcherError, OwnThread};
-use windlass_runtime::sync::Notify;
 use windlass_runtime::time::{Instant, precise::block_until_or};
-use windlass_runtime::{CancellationToken, Handle};
+use windlass_sync::CancellationToken;
+use windlass_sync::lock::Notify;
 
 use super::facts::nanos;
 use super::machine::{Halt, Machine};

@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
-use windlass_runtime::CancellationToken;
 use windlass_runtime::time::timeout;
+use windlass_sync::CancellationToken;
 
 use super::listener::{Remote, Transport};
 use super::service::{HttpService, Tower};

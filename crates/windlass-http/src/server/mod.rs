@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use windlass_core::sync::Arc;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
-use windlass_runtime::sync::Semaphore;
+use windlass_runtime::spawn;
 use windlass_runtime::time::sleep;
-use windlass_runtime::{CancellationToken, spawn};
+use windlass_sync::CancellationToken;
+use windlass_sync::lock::Semaphore;
 
 use self::connection::{Failure, Terms, is_of_one_connection};
 pub use self::listener::{Listener, Remote, Transport};
@@ -37,7 +38,8 @@ const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// use std::convert::Infallible;
 /// use http_body_util::Full;
 /// use windlass_http::{Client, Request, Response, body::{Bytes, Incoming, read_all}, serve, service_fn};
-/// use windlass_runtime::{CancellationToken, Runtime, net::TcpListener};
+/// use windlass_runtime::{Runtime, net::TcpListener};
+/// use windlass_sync::CancellationToken;
 ///
 /// let hello = service_fn(|_: Request<Incoming>| async {
 ///     Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("hello"))))

@@ -14,7 +14,8 @@ use windlass_http::rt::{Executor, Io};
 use windlass_http::server::Listener;
 use windlass_http::{Client, RemoteAddr, Request, Response, body, serve, service_fn};
 use windlass_runtime::net::{TcpStream, UnixListener};
-use windlass_runtime::{CancellationToken, spawn, spawn_blocking, time};
+use windlass_runtime::{spawn, spawn_blocking, time};
+use windlass_sync::CancellationToken;
 
 use crate::support::{LONG, Result, by_path, runtime, start, text};
 

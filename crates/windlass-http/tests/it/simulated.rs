@@ -6,7 +6,8 @@ use std::time::Duration;
 use windlass_http::{Client, ClientError, TlsAcceptor, serve};
 use windlass_runtime::net::TcpListener;
 use windlass_runtime::simulator::Net;
-use windlass_runtime::{CancellationToken, Runtime, spawn, time};
+use windlass_runtime::{Runtime, spawn, time};
+use windlass_sync::CancellationToken;
 
 use crate::support::{Result, by_path, text};
 

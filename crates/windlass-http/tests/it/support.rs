@@ -13,7 +13,8 @@ use windlass_http::client::ResponseBody;
 use windlass_http::server::HttpService;
 use windlass_http::{Request, Response, Served, Server, serve, service_fn};
 use windlass_runtime::net::TcpListener;
-use windlass_runtime::{CancellationToken, Runtime, spawn, time};
+use windlass_runtime::{Runtime, spawn, time};
+use windlass_sync::CancellationToken;
 
 pub(crate) type Result<T = (), E = Box<dyn std::error::Error + Send + Sync>> =
     std::result::Result<T, E>;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use windlass_runtime::channel::mpmc;
 use windlass_runtime::time::{Instant, sleep, sleep_until};
+use windlass_sync::channel::mpmc;
 
 use super::{Commands, Completer, YieldError};
 use crate::error::SpawnError;

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use windlass_core::task::contain;
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 pub use self::built_in::{
     Blocking, Broadcast, Cancel, ChannelReceive, ChannelSend, Demonitor, Exec, Join, Leave, Link,

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use windlass_process::{Address, Context, Host, MailboxPolicy, Message, Payload, Weigh, Why};
-use windlass_runtime::channel::oneshot;
 use windlass_runtime::task::yield_now;
 use windlass_runtime::{join_all, time};
+use windlass_sync::channel::oneshot;
 
 use crate::support::{LONG, Log, eventually, everywhere, real, simulated};
 

@@ -11,8 +11,8 @@ use windlass_process::command::{
 use windlass_process::{
     BuildError, Event, ExitReason, Fault, Host, Message, Output, Payload, ProcessHandle, Status,
 };
-use windlass_runtime::channel::mpmc;
 use windlass_runtime::time;
+use windlass_sync::channel::mpmc;
 
 use crate::support::{
     Count, Log, Machine, deaf, everywhere, expect_panics, idle, name_of, simulated,

@@ -6,8 +6,8 @@ use windlass_process::{
     ActorEvent, AskError, Context, ExitReason, Host, MailboxPolicy, Message, Pattern, Payload,
     Reply, Status, Why, carry,
 };
-use windlass_runtime::channel::oneshot;
 use windlass_runtime::{join_all, time};
+use windlass_sync::channel::oneshot;
 
 use crate::support::{Log, Machine, everywhere, idle, real, simulated};
 

@@ -30,7 +30,7 @@ use super::body::Machine;
 use super::slab::{SizeClass, StackError};
 use super::stack::Stack;
 use super::{DEFAULT_STACK, frame};
-use crate::sync::Notify;
+use windlass_sync::lock::Notify;
 
 /// Runs `f` with a [`Driver`], which makes coroutines that are resumed by hand, on this thread.
 ///

@@ -60,7 +60,7 @@ use windlass_core::tuning::CANCEL_RESUMES;
 
 use super::{check, sanitizer};
 use crate::handle::{self, Entered};
-use crate::sync::Notify;
+use windlass_sync::lock::Notify;
 
 /// What a coroutine and the code that resumes it share.
 #[derive(Default)]

@@ -2,7 +2,8 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use windlass_runtime::{Runtime, channel, coroutine, time};
+//! use windlass_runtime::{Runtime, coroutine, time};
+//! use windlass_sync::channel;
 //!
 //! fn add_up(numbers: channel::mpmc::Receiver<u32>) -> u32 {
 //!     let mut sum = 0;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{frame, wait};
-use crate::sync::Notify;
+use windlass_sync::lock::Notify;
 
 /// A coroutine that can be unparked, from anywhere.
 #[derive(Debug, Clone)]
@@ -31,7 +31,8 @@ pub fn current() -> CoroutineRef {
 /// Suspends the coroutine until somebody calls [`CoroutineRef::unpark`]; at once if somebody has.
 ///
 /// ```
-/// use windlass_runtime::{Runtime, channel, coroutine};
+/// use windlass_runtime::{Runtime, coroutine};
+/// use windlass_sync::channel;
 ///
 /// let runtime = Runtime::new()?;
 /// let _entered = runtime.enter();

@@ -28,7 +28,7 @@ use windlass_core::task::{AbortHandle, Unwound};
 use windlass_core::unwind::NoUnwind;
 
 use super::{Builder, frame, refuse_in_future, wait};
-use crate::sync::Notify;
+use windlass_sync::lock::Notify;
 
 type Payload = Box<dyn Any + Send>;
 

@@ -18,8 +18,8 @@ use windlass_core::task::contain;
 
 use super::attributes::{AttributeError, Attributes, OnRefusal};
 use super::private::DispatcherError;
-use crate::channel::oneshot;
 use crate::handle::Handle;
+use windlass_sync::channel::oneshot;
 
 /// A future that runs on a thread of its own, from [`Builder::run_in`](super::Builder::run_in). Its output can be
 /// awaited. If this is dropped before, the future is dropped, too, the next time it is pending; a future that sleeps in

@@ -22,8 +22,8 @@ use windlass_core::tuning::MAX_IO_COMPLETIONS;
 use self::alarm_clock::AlarmClock;
 pub(crate) use self::registered::{Registered, unsupported};
 pub(crate) use self::source::{Direction, Source};
-use crate::time::timers::Timers;
-use crate::time::wheel::TICK_NS;
+use windlass_sync::time::TICK_NS;
+use windlass_sync::time::Timers;
 
 const BELL: Token = Token(0);
 const ALARM: Token = Token(1);

@@ -1,6 +1,6 @@
 //! One resource of the driver: its readiness, and operations that are tried when it is ready.
 //!
-//! The word of the readiness and those who wait for it are in `sync/readiness.rs`.
+//! The word of the readiness and those who wait for it are in `windlass_sync::readiness`.
 //!
 //! # Why a short transfer may clear readiness
 //! The kernel tells of edges. A read that got less than it asked for has seen the queue empty at
@@ -27,8 +27,8 @@ use std::task::{Context, Poll, ready};
 use mio::event::Event;
 
 use super::shut_down;
-pub(crate) use crate::sync::readiness::Direction;
-use crate::sync::readiness::{
+pub(crate) use windlass_sync::readiness::Direction;
+use windlass_sync::readiness::{
     READ_CLOSED, READABLE, Readiness, Ready, ReadyWait, WRITABLE, WRITE_CLOSED,
 };
 

@@ -19,8 +19,8 @@ use super::stream::{
 };
 use crate::driver::{Direction, IoDriver, Registered, Source, unsupported};
 use crate::handle::Handle;
-use crate::limit::{Cut, Limit};
 use crate::runtime::Reality;
+use windlass_sync::limit::{Cut, Limit};
 
 /// Connections that the kernel keeps until they are accepted; what tokio asks for.
 const BACKLOG: i32 = 1024;

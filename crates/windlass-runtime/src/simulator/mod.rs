@@ -42,8 +42,7 @@ use self::helpers::Helpers;
 use crate::blocking::StuckJob;
 use crate::handle::Handle;
 use crate::net::simulated::Network;
-use crate::place;
-use crate::time::timers::Timers;
+use windlass_sync::time::Timers;
 
 /// Suspended tasks that are named when a simulation is stuck.
 const TASKS_NAMED: usize = 16;
@@ -157,14 +156,14 @@ impl Simulator {
 
     /// Runs `f` in this world, with its clock, dice and timers.
     fn inside<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Leave(Option<Arc<crate::time::timers::Shard>>);
+        struct Leave(Option<Arc<windlass_sync::time::Shard>>);
         impl Drop for Leave {
             fn drop(&mut self) {
-                place::set_shard(self.0.take());
+                windlass_sync::time::set_shard(self.0.take());
             }
         }
         let shard = self.timers.of_worker(0).clone();
-        let _leave = Leave(place::set_shard(Some(shard)));
+        let _leave = Leave(windlass_sync::time::set_shard(Some(shard)));
         self.world.enter(f)
     }
 

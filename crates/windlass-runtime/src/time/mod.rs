@@ -18,23 +18,11 @@
 //! A timer never fires early. How late it is depends on the machine (tens of microseconds on an
 //! idle one), not on a grid. In a simulation time is virtual and every timer is exact.
 
-#[cfg(windlass_loom)]
-pub mod model;
-pub(crate) mod timers;
-pub(crate) mod wheel;
+mod interval;
+pub mod precise;
 
-outside_of_models! {
-    mod deadline;
-    mod instant;
-    mod interval;
-    pub mod precise;
-    mod sleep;
-    mod timeout;
-
-    pub(crate) use self::deadline::inherit_deadline;
-    pub use self::deadline::{Deadline, current_deadline, deadline};
-    pub use self::instant::Instant;
-    pub use self::interval::{Interval, MissedTicks, interval, interval_at};
-    pub use self::sleep::{Sleep, sleep, sleep_until};
-    pub use self::timeout::{Elapsed, Timeout, timeout, timeout_at};
-}
+pub use self::interval::{Interval, MissedTicks, interval, interval_at};
+pub use windlass_sync::time::{
+    Deadline, Elapsed, Instant, Sleep, Timeout, current_deadline, deadline, sleep, sleep_until,
+    timeout, timeout_at,
+};

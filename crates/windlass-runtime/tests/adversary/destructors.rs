@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use windlass_core::task::JoinHandle;
-use windlass_runtime::channel::{broadcast, mpsc, oneshot, watch};
 use windlass_runtime::task::{LocalSet, shield, yield_now};
 use windlass_runtime::time;
+use windlass_sync::channel::{broadcast, mpsc, oneshot, watch};
 
 use crate::support::{eventually, join, ms, quiet, runtime};
 
@@ -159,7 +159,7 @@ fn a_joiner_whose_waker_panics_takes_nobody_along() {
     }
     let runtime = runtime(1);
     let _entered = runtime.enter();
-    let (sender, receiver) = windlass_runtime::channel::oneshot::channel::<()>();
+    let (sender, receiver) = windlass_sync::channel::oneshot::channel::<()>();
     let mut handle = windlass_runtime::spawn(async move { receiver.await.is_ok() });
     let waker = Waker::from(Arc::new(Panics));
     let polled = Pin::new(&mut handle).poll(&mut Context::from_waker(&waker));

@@ -10,8 +10,8 @@ use windlass_process::Payload;
 use super::Waiter;
 use crate::exception::Exception;
 use crate::guest::Answer;
-use crate::park::Generation;
 use crate::task::Seat;
+use windlass_sync::park::Generation;
 
 /// A queue of values between guests, in their order; with a capacity of 0 a sender waits for its receiver.
 ///

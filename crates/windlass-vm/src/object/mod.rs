@@ -15,8 +15,8 @@ pub use self::semaphore::Semaphore;
 use std::sync::Arc;
 
 use crate::guest::Ending;
-use crate::park::Generation;
 use crate::task::Seat;
+use windlass_sync::park::Generation;
 
 /// One wait of one guest, in the queue of something.
 #[derive(Clone)]

@@ -9,8 +9,8 @@ use windlass_process::Payload;
 
 use super::Waiter;
 use crate::exception::Exception;
-use crate::park::Generation;
 use crate::task::Seat;
+use windlass_sync::park::Generation;
 
 /// A number of permits; whoever waits longest gets them first, also before those who want fewer.
 ///

@@ -19,13 +19,13 @@ use super::{Reactor, end};
 use crate::act::Op;
 use crate::guest::{Ending, Resume};
 use crate::object::Waiter;
-use crate::park::Generation;
 use crate::reason::Reason;
 use crate::record::{Line, Script, Source};
 use crate::shell::{begin, close};
 use crate::slot::Slot;
 use crate::task::Seat;
 use crate::vm::{Place, Shared};
+use windlass_sync::park::Generation;
 
 /// The control loop, as a future that ends when the VM is gone and its guests are.
 pub(super) struct Control {

@@ -7,10 +7,10 @@ use windlass_process::{ExitReason, Payload};
 use crate::act::Op;
 use crate::guest::{Ending, Resume};
 use crate::object::Waiter;
-use crate::park::Generation;
 use crate::reason::Reason;
 use crate::record::Script;
 use crate::task::Seat;
+use windlass_sync::park::Generation;
 
 pub(crate) enum Event {
     /// A guest did something, inside a step.

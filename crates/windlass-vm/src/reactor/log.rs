@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, Ordering};
-use windlass_runtime::sync::Notify;
+use windlass_sync::lock::Notify;
 
 use crate::error::RecordingError;
 use crate::record::{Line, Reading, Script, Writing};

@@ -53,12 +53,12 @@ use crate::act::Op;
 use crate::error::{BuildError, RecordingError};
 use crate::guest::Ending;
 use crate::object::Waiter;
-use crate::park::Generation;
 use crate::reason::Work;
 use crate::record::{Reading, Writing};
 use crate::shell::close;
 use crate::task::Seat;
 use crate::vm::{ReplayPosition, Shared};
+use windlass_sync::park::Generation;
 
 /// The half of the reactor that others see.
 pub(crate) struct Reactor {

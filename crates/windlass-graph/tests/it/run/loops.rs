@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_graph::component::{Descriptor, Failure};
 use windlass_graph::{RunOptions, StopReason};
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use super::stage::{Stage, count, traced};
 

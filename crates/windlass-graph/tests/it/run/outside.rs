@@ -8,8 +8,8 @@ use windlass_graph::component::{
 };
 use windlass_graph::run::ConfigTransaction;
 use windlass_graph::{RunOptions, StopReason};
-use windlass_runtime::channel::mpsc;
 use windlass_runtime::{Runtime, time};
+use windlass_sync::channel::mpsc;
 
 use super::stage::{Log, Stage, count};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windlass_graph::component::{Component, Descriptor, Failure, Invocation};
 use windlass_graph::{RunOptions, StopReason};
-use windlass_runtime::CancellationToken;
+use windlass_sync::CancellationToken;
 
 use super::stage::{Stage, count, traced};
 

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use windlass_graph::component::{Component, Descriptor, Failure, Interrupt, Invocation};
 use windlass_graph::{RunOptions, RunResult, StopReason};
-use windlass_runtime::channel::oneshot;
-use windlass_runtime::{CancellationToken, Runtime};
+use windlass_runtime::Runtime;
+use windlass_sync::CancellationToken;
+use windlass_sync::channel::oneshot;
 
 use super::stage::Stage;
 

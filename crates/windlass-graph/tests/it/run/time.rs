@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use windlass_graph::component::Descriptor;
 use windlass_graph::{RunOptions, StopReason};
-use windlass_runtime::{CancellationToken, Runtime};
+use windlass_runtime::Runtime;
+use windlass_sync::CancellationToken;
 
 use super::stage::{Stage, count, traced};
 

@@ -1,0 +1,32 @@
+//! Locks and meeting points for tasks and plain threads.
+//!
+//! | type | for |
+//! |---|---|
+//! | [`Mutex`], [`RwLock`] | one value, held across awaits if need be |
+//! | [`Semaphore`] | a number of permits |
+//! | [`Notify`] | a wake-up without a value |
+//! | [`Barrier`] | a number of tasks that wait for each other |
+//! | [`OnceCell`] | a value that is made once |
+//!
+//! All of them serve waiters in the order in which they came, wake exactly whom they serve, and
+//! allocate nothing per wait. A future that is dropped leaves its queue and passes on what it was
+//! given. Plain threads use the `blocking_` methods. Nothing is poisoned: a panic releases what it
+//! held.
+//!
+//! The channels are in [`crate::channel`].
+
+mod barrier;
+mod mutex;
+mod notify;
+mod once_cell;
+mod rwlock;
+mod semaphore;
+
+pub use barrier::{Barrier, BarrierWait, BarrierWaitResult};
+pub use mutex::{Mutex, MutexGuard, OwnedMutexGuard, TryLockError};
+pub use notify::{Notified, Notify};
+pub use once_cell::{OnceCell, SetError};
+pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use semaphore::{
+    AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError,
+};

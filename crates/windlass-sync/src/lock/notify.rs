@@ -1,0 +1,262 @@
+//! A wake-up without a value.
+//!
+//! # The word
+//! `broadcasts << 2 | WAITERS | PERMIT`. PERMIT is a wake-up that came before its waiter; there is
+//! at most one. WAITERS is set exactly while the queue is not empty, as seen under the lock, and
+//! then PERMIT is clear. `broadcasts` counts the calls of `notify_waiters`.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use windlass_core::sync::Mutex;
+use windlass_core::sync::atomic::{AtomicU64, Ordering};
+use windlass_core::task::spend;
+
+use crate::wait_list::{Node, Status, Told, WaitList, in_rounds};
+
+const PERMIT: u64 = 1;
+const WAITERS: u64 = 2;
+const BROADCAST: u64 = 4;
+
+/// Wakes tasks that wait for something which is kept elsewhere.
+///
+/// ```
+/// use windlass_sync::lock::Notify;
+///
+/// # windlass_core::block_on(async {
+/// let news = Notify::new();
+/// news.notify_one();
+/// // It came before anybody waited, and was kept.
+/// news.notified().await;
+/// # });
+/// ```
+pub struct Notify {
+    word: AtomicU64,
+    /// The payload is the count of broadcasts that the waiter knew; it grows along the list.
+    waiters: Mutex<WaitList<u64>>,
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Notify {
+    /// Nobody waits and nothing is kept.
+    pub fn new() -> Notify {
+        Notify {
+            word: AtomicU64::new(0),
+            waiters: Mutex::new(WaitList::new()),
+        }
+    }
+
+    /// Wakes the first who waits; if nobody does, the next who comes goes on at once. Several such
+    /// calls in a row are kept as one.
+    pub fn notify_one(&self) {
+        let mut now = self.word.load(Ordering::Relaxed);
+        while now & WAITERS == 0 {
+            // Also if it is set: Release, for what this caller did. Pairs with the Acquire in
+            // `take_permit`.
+            match self.word.compare_exchange_weak(
+                now,
+                now | PERMIT,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(changed) => now = changed,
+            }
+        }
+        let mut waiters = self.waiters.lock();
+        let waker = waiters.tell_front(Told::Served, |_| ());
+        self.note_empty(&waiters);
+        if waker.is_none() {
+            // Those who waited have left. Release: as above.
+            self.word.fetch_or(PERMIT, Ordering::Release);
+        }
+        drop(waiters);
+        if let Some(waker) = waker.flatten() {
+            waker.wake();
+        }
+    }
+
+    /// Wakes everybody who waits or holds a [`Notified`] now; nothing is kept for those who come
+    /// later.
+    pub fn notify_waiters(&self) {
+        let waiters = self.waiters.lock();
+        // Release: pairs with the Acquire loads of the count.
+        let broadcasts = self.word.fetch_add(BROADCAST, Ordering::Release) / BROADCAST + 1;
+        drop(waiters);
+        in_rounds(&self.waiters, |waiters, wakes| {
+            waiters.tell_while(Told::Released, wakes, |known| *known < broadcasts);
+            self.note_empty(waiters);
+        });
+    }
+
+    /// Waits for a wake-up.
+    ///
+    /// Cancel-safe: a wake-up by `notify_one` that reached a dropped wait goes to the next.
+    /// `notify_waiters` reaches the future from its creation on, `notify_one` from its first poll
+    /// or [`Notified::enable`] on.
+    pub fn notified(&self) -> Notified<'_> {
+        Notified {
+            notify: self,
+            // The payload is what it knows; Acquire: pairs with the Release in `notify_waiters`.
+            node: Node::new(self.word.load(Ordering::Acquire) / BROADCAST),
+        }
+    }
+
+    /// Blocks this thread until a wake-up.
+    ///
+    /// # Panics
+    /// Inside a task: it would block its worker.
+    #[track_caller]
+    pub fn blocking_notified(&self) {
+        windlass_core::block_on(self.notified());
+    }
+
+    /// Takes the wake-up that is kept, or notes a broadcast since `known`.
+    fn take(&self, known: u64) -> Option<Told> {
+        let mut now = self.word.load(Ordering::Acquire);
+        loop {
+            if now / BROADCAST != known {
+                return Some(Told::Released);
+            }
+            if now & PERMIT == 0 {
+                return None;
+            }
+            // Acquire: pairs with the Release in `notify_one`.
+            match self.word.compare_exchange_weak(
+                now,
+                now & !PERMIT,
+                Ordering::Acquire,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return Some(Told::Served),
+                Err(changed) => now = changed,
+            }
+        }
+    }
+
+    fn note_empty(&self, waiters: &WaitList<u64>) {
+        if waiters.is_empty() {
+            // Relaxed: the bit carries nothing.
+            self.word.fetch_and(!WAITERS, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The future of [`Notify::notified`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct Notified<'a> {
+    notify: &'a Notify,
+    node: Node<u64>,
+}
+
+impl Notified<'_> {
+    /// Joins the queue now, without waiting: a later `notify_one` can reach this future. True if
+    /// it has its wake-up already; the next poll is then ready.
+    pub fn enable(self: Pin<&mut Self>) -> bool {
+        let this = self.into_ref().get_ref();
+        if this.node.status() == Status::Idle
+            && let Some(told) = this.take_or_wait(None)
+        {
+            this.node.tell_myself(told);
+        }
+        this.node.status() != Status::Waiting
+    }
+
+    /// What it was told already; otherwise it waits.
+    fn take_or_wait(&self, waker: Option<&Waker>) -> Option<Told> {
+        // SAFETY: rule 4: the node is ours and idle.
+        let known = unsafe { self.node.payload(|known| *known) };
+        if let Some(told) = self.notify.take(known) {
+            return Some(told);
+        }
+        let waker = waker.cloned();
+        let mut waiters = self.notify.waiters.lock();
+        loop {
+            let now = self.notify.word.load(Ordering::Relaxed);
+            // Asked of the very word that the exchange expects: an equal word has no wake-up for us
+            // either, whatever came and went in between.
+            if now & PERMIT != 0 || now / BROADCAST != known {
+                match self.notify.take(known) {
+                    Some(told) => return Some(told),
+                    None => continue,
+                }
+            }
+            // Relaxed: the bit carries nothing.
+            let marked = self.notify.word.compare_exchange(
+                now,
+                now | WAITERS,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if marked.is_ok() {
+                break;
+            }
+        }
+        // SAFETY: the node is pinned in this future, whose drop takes it out; it is idle.
+        unsafe { waiters.push(&self.node, waker) };
+        None
+    }
+}
+
+impl Future for Notified<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let spent = ready!(spend(cx));
+        let this = self.into_ref().get_ref();
+        if this.node.status() == Status::Idle {
+            if this.take_or_wait(Some(cx.waker())).is_none() {
+                return Poll::Pending;
+            }
+        } else {
+            let lock = &this.notify.waiters;
+            // SAFETY: the node is ours and was pushed into this list, or told itself.
+            ready!(unsafe { this.node.poll_told(cx, lock, |waiters| waiters) });
+        }
+        this.node.reset();
+        spent.made_progress();
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Notified<'_> {
+    fn drop(&mut self) {
+        if self.node.status() == Status::Waiting {
+            let mut waiters = self.notify.waiters.lock();
+            // SAFETY: the node is ours and was pushed into this list.
+            let waker = unsafe { waiters.remove(&self.node) };
+            self.notify.note_empty(&waiters);
+            drop(waiters);
+            drop(waker);
+        }
+        if self.node.status() == Status::Told(Told::Served) {
+            self.notify.notify_one();
+        }
+    }
+}
+
+impl fmt::Debug for Notify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word.load(Ordering::Relaxed);
+        f.debug_struct("Notify")
+            .field("kept", &(word & PERMIT != 0))
+            .field("has_waiters", &(word & WAITERS != 0))
+            .finish()
+    }
+}
+
+impl fmt::Debug for Notified<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notified")
+            .field("status", &self.node.status())
+            .field("notify", &self.notify)
+            .finish()
+    }
+}

@@ -1,0 +1,171 @@
+//! A value that is made once, by an async function.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+
+use windlass_core::sync::UnsafeCell;
+use windlass_core::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Semaphore, TryAcquireError};
+
+/// Holds a value that the first who needs it makes; the others wait for it.
+///
+/// ```
+/// use windlass_sync::lock::OnceCell;
+///
+/// # windlass_core::block_on(async {
+/// let config = OnceCell::new();
+/// assert_eq!(*config.get_or_init(async || 42).await, 42);
+/// assert_eq!(*config.get_or_init(async || unreachable!()).await, 42);
+/// # });
+/// ```
+pub struct OnceCell<T> {
+    /// One permit: the turn to make the value. Closed once it is made.
+    turn: Semaphore,
+    made: AtomicBool,
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: the holder of the turn writes the value before `made`; afterwards it is only read.
+unsafe impl<T: Send> Send for OnceCell<T> {}
+// SAFETY: as above; it is shared once made, and may be made on another thread.
+unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
+
+impl<T> Default for OnceCell<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> OnceCell<T> {
+    /// An empty cell.
+    pub fn new() -> OnceCell<T> {
+        OnceCell {
+            turn: Semaphore::new(1),
+            made: AtomicBool::new(false),
+            value: UnsafeCell::new(None),
+        }
+    }
+
+    /// True once the value is there.
+    pub fn initialized(&self) -> bool {
+        // Acquire: pairs with the Release in `fill`.
+        self.made.load(Ordering::Acquire)
+    }
+
+    /// The value, if it is there.
+    pub fn get(&self) -> Option<&T> {
+        if !self.initialized() {
+            return None;
+        }
+        // SAFETY: it was made, so nobody writes it any more.
+        unsafe { (*self.value.with(|value| value)).as_ref() }
+    }
+
+    /// The value, if it is there.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: `&mut self`.
+        unsafe { (*self.value.with_mut(|value| value)).as_mut() }
+    }
+
+    /// The value, if it is there.
+    pub fn into_inner(self) -> Option<T> {
+        self.value.into_inner()
+    }
+
+    /// Puts a value in, unless there is one or somebody is making one: then it comes back.
+    pub fn set(&self, value: T) -> Result<(), SetError<T>> {
+        match self.turn.try_acquire() {
+            Ok(_turn) => {
+                self.fill(value);
+                Ok(())
+            }
+            Err(TryAcquireError::NoPermits) => Err(SetError::Initializing(value)),
+            Err(TryAcquireError::Closed) => Err(SetError::AlreadyInitialized(value)),
+        }
+    }
+
+    /// The value, which `init` makes if nobody has yet.
+    ///
+    /// Cancel-safe: if the call that runs `init` is dropped, or `init` panics, the next who waits
+    /// runs its own.
+    pub async fn get_or_init<F, Fut>(&self, init: F) -> &T
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = T>,
+    {
+        enum Never {}
+        let made = self
+            .get_or_try_init(async || Ok::<T, Never>(init().await))
+            .await;
+        match made {
+            Ok(value) => value,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The value, which `init` makes if nobody has yet; if it fails, the next who waits runs its
+    /// own. Cancel-safe like [`OnceCell::get_or_init`].
+    pub async fn get_or_try_init<E, F, Fut>(&self, init: F) -> Result<&T, E>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        if let Some(value) = self.get() {
+            return Ok(value);
+        }
+        let Ok(_turn) = self.turn.acquire().await else {
+            return Ok(self.made_value());
+        };
+        let value = init().await?;
+        self.fill(value);
+        Ok(self.made_value())
+    }
+
+    /// The caller has the turn, and nobody after it will.
+    fn fill(&self, value: T) {
+        // SAFETY: the turn is the right to write, and it was not closed: the value is not made.
+        self.value.with_mut(|place| unsafe { *place = Some(value) });
+        // Release: pairs with the Acquire in `initialized`.
+        self.made.store(true, Ordering::Release);
+        self.turn.close();
+    }
+
+    fn made_value(&self) -> &T {
+        match self.get() {
+            Some(value) => value,
+            None => unreachable!("the turn is closed after the value was made"),
+        }
+    }
+}
+
+/// The value could not be put in, and comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetError<T> {
+    /// There is one already.
+    AlreadyInitialized(T),
+    /// Somebody is making one.
+    Initializing(T),
+}
+
+impl<T> fmt::Display for SetError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SetError::AlreadyInitialized(_) => "the cell has its value already; read it with get()",
+            SetError::Initializing(_) => {
+                "somebody is making the value; wait for it with get_or_init()"
+            }
+        })
+    }
+}
+
+impl<T: fmt::Debug> Error for SetError<T> {}
+
+impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnceCell")
+            .field("value", &self.get())
+            .finish()
+    }
+}
