@@ -26,7 +26,9 @@ const QUICK: &[&[&str]] = &[&["-p", "windlass-runtime", "--test", "adversary"]];
 /// All tests of the crates that hold unsafe code.
 const WHOLE: &[&[&str]] = &[
     &["-p", "windlass-core", "--lib", "--tests"],
+    &["-p", "windlass-sync", "--lib", "--tests"],
     &["-p", "windlass-runtime", "--lib", "--tests"],
+    &["-p", "windlass-io", "--lib", "--tests"],
     &["-p", "windlass", "--tests"],
     &["-p", "windlass-lua", "--lib", "--tests"],
 ];

@@ -14,8 +14,9 @@ use std::time::Duration;
 use windlass_core::sync::{Mutex, clock};
 use windlass_core::task::{Body, JoinHandle, Options, TaskRef};
 
+use crate::driver::Reality;
 use crate::handle::Handle;
-use crate::runtime::{Reality, Shared};
+use crate::runtime::Shared;
 
 /// What a runtime asks of a front end.
 pub trait FrontEnd: Any + Send + Sync {

@@ -6,24 +6,20 @@
 
 mod blocking;
 mod builder;
-pub mod command;
 mod concurrent;
 pub mod coroutine;
 mod diagnose;
 pub mod dispatch;
-mod driver;
+pub mod driver;
 pub mod fork_join;
 pub mod front;
-pub mod fs;
 mod graceful;
 mod group;
 mod handle;
 mod hooks;
 mod narrate;
-pub mod net;
 mod os;
 mod runtime;
-pub mod signal;
 pub mod simulator;
 pub mod task;
 mod task_local;
@@ -32,8 +28,6 @@ mod task_span;
 pub mod time;
 #[cfg(feature = "tokio-guest")]
 mod tokio_guest;
-#[cfg(feature = "tokio-io")]
-mod tokio_io;
 mod woken;
 
 pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};

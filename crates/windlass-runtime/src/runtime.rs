@@ -19,7 +19,7 @@ use crate::builder::{BuildError, Builder};
 use crate::coroutine::LeakedCoroutine;
 use crate::diagnose::RuntimeSnapshot;
 use crate::dispatch::{IoDispatcher, PrivatePool, Strays};
-use crate::driver::IoDriver;
+use crate::driver::{IoDriver, Reality};
 use crate::front::FrontEnds;
 use crate::handle::{EnterGuard, Handle};
 use crate::narrate;
@@ -62,13 +62,6 @@ pub(crate) struct Shared {
 pub(crate) struct Stalls {
     pub(crate) threshold: Option<Duration>,
     pub(crate) hook: Option<StallHook>,
-}
-
-/// Where time and events come from.
-#[derive(Debug)]
-pub(crate) enum Reality {
-    Real(Arc<IoDriver>),
-    Simulated(Arc<Simulator>),
 }
 
 impl Shared {

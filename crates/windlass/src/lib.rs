@@ -14,15 +14,23 @@
 //! `docs/contracts/engine.md` for the order, delivery and cancellation that the engine promises.
 #![forbid(unsafe_code)]
 
+pub use windlass_io::{command, fs, net, signal};
 pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
     Backend, BlockingSnapshot, BuildError, Builder, ChildError, EnterGuard, Graceful,
     GracefulReport, GroupClosed, Handle, NoRuntime, NotInScope, ResizeError, Runtime,
     RuntimeSnapshot, SchedPolicy, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
-    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, command, coroutine, dispatch, fork_join,
-    fs, join_all, net, race, signal, simulator, spawn, spawn_blocking, task, task_local, time,
+    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, coroutine, dispatch, fork_join, join_all,
+    race, spawn, spawn_blocking, task, task_local, time,
 };
 pub use windlass_sync::{CancellationToken, Cancelled, DropGuard, Limit, channel};
+
+/// The deterministic simulator: a runtime on one thread, with virtual time, seeded choices and a
+/// simulated network.
+pub mod simulator {
+    pub use windlass_io::simulated::{DroppedDatagrams, Net, OnHost};
+    pub use windlass_runtime::simulator::*;
+}
 
 /// Locks and meeting points for tasks and plain threads, and the channels under the names that
 /// tokio gives them.

@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "crates/windlass-sync/src/",
         &["channel", "lock", "readiness", "time", "wait_list"],
     ),
+    ("crates/windlass-io/src/", &["os"]),
     ("crates/windlass-lua/src/", &["preempt"]),
 ];
 

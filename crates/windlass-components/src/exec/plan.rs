@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use windlass_graph::component::{Component as _, Failure, Port, Setup};
 use windlass_graph::model::Config;
-use windlass_runtime::command::{Command, Stdio};
+use windlass_io::command::{Command, Stdio};
 
 use super::Exec;
 use crate::file::{line_bytes_of, records_of};

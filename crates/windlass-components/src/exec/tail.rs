@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use windlass_core::sync::{Arc, Mutex};
-use windlass_runtime::command::ChildStderr;
+use windlass_io::command::ChildStderr;
 
 use crate::log::Level;
 use crate::splitter::{Line, Splitter};

@@ -12,7 +12,7 @@ use windlass_http::body::{AnyBody, Incoming, ReadError, full, read_all};
 use windlass_http::{
     Client, HeaderMap, Method, Request, Response, StatusCode, Uri, header, serve, service_fn,
 };
-use windlass_runtime::net::TcpListener;
+use windlass_io::net::TcpListener;
 use windlass_runtime::time::timeout;
 use windlass_sync::CancellationToken;
 

@@ -9,7 +9,7 @@ use windlass_core::sync::Arc;
 use windlass_graph::Payload;
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
 use windlass_graph::model::BoundaryRole;
-use windlass_runtime::net::{TcpListener, TcpStream};
+use windlass_io::net::{TcpListener, TcpStream};
 use windlass_runtime::time::timeout;
 use windlass_runtime::{race, spawn};
 use windlass_sync::CancellationToken;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use windlass_graph::Payload;
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
 use windlass_graph::model::BoundaryRole;
-use windlass_runtime::net::{UdpSocket, lookup_host};
+use windlass_io::net::{UdpSocket, lookup_host};
 use windlass_sync::CancellationToken;
 
 use super::sink::Sending;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use windlass_http::body::{Incoming, full, read_all};
 use windlass_http::{Client, Request, Response, StatusCode, serve, service_fn};
+use windlass_io::net::TcpListener;
 use windlass_runtime::Runtime;
-use windlass_runtime::net::TcpListener;
 use windlass_sync::CancellationToken;
 
 use crate::stage::{Live, Stage, contains, told};

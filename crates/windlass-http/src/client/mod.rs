@@ -16,7 +16,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::client::conn::{TrySendError, http1, http2};
 use windlass_core::sync::Arc;
-use windlass_runtime::net::TcpStream;
+use windlass_io::net::TcpStream;
 use windlass_runtime::spawn;
 use windlass_runtime::time::{sleep_until, timeout};
 

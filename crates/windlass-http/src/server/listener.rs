@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::SocketAddr as UnixSocketAddr;
 
 use futures_io::{AsyncRead, AsyncWrite};
-use windlass_runtime::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use windlass_io::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 /// What a connection is made of: everything that can be read and written.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {}

@@ -38,7 +38,8 @@ const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// use std::convert::Infallible;
 /// use http_body_util::Full;
 /// use windlass_http::{Client, Request, Response, body::{Bytes, Incoming, read_all}, serve, service_fn};
-/// use windlass_runtime::{Runtime, net::TcpListener};
+/// use windlass_runtime::Runtime;
+/// use windlass_io::net::TcpListener;
 /// use windlass_sync::CancellationToken;
 ///
 /// let hello = service_fn(|_: Request<Incoming>| async {

@@ -13,7 +13,7 @@ use windlass_http::hyper::client::conn::http2;
 use windlass_http::rt::{Executor, Io};
 use windlass_http::server::Listener;
 use windlass_http::{Client, RemoteAddr, Request, Response, body, serve, service_fn};
-use windlass_runtime::net::{TcpStream, UnixListener};
+use windlass_io::net::{TcpStream, UnixListener};
 use windlass_runtime::{spawn, spawn_blocking, time};
 use windlass_sync::CancellationToken;
 

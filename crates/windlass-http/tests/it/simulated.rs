@@ -4,8 +4,8 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use windlass_http::{Client, ClientError, TlsAcceptor, serve};
-use windlass_runtime::net::TcpListener;
-use windlass_runtime::simulator::Net;
+use windlass_io::net::TcpListener;
+use windlass_io::simulated::Net;
 use windlass_runtime::{Runtime, spawn, time};
 use windlass_sync::CancellationToken;
 
@@ -64,7 +64,7 @@ fn a_head_that_does_not_come_is_waited_for_exactly_as_long_as_told() -> Result {
         let listener = TcpListener::bind("localhost:80").await?;
         let server = serve(listener, by_path()).header_timeout(Duration::from_secs(7));
         drop(spawn(server.into_future()));
-        let mut stream = windlass_runtime::net::TcpStream::connect("localhost:80").await?;
+        let mut stream = windlass_io::net::TcpStream::connect("localhost:80").await?;
         stream.write_all(b"GET / HT").await?;
         let began = time::Instant::now();
         let mut answer = [0; 1000];
@@ -108,7 +108,7 @@ fn a_tls_handshake_that_does_not_come_is_waited_for_exactly_as_long_as_told() ->
             .tls(acceptor)
             .handshake_timeout(Duration::from_secs(3));
         drop(spawn(server.into_future()));
-        let mut stream = windlass_runtime::net::TcpStream::connect("localhost:443").await?;
+        let mut stream = windlass_io::net::TcpStream::connect("localhost:443").await?;
         let began = time::Instant::now();
         assert_eq!(stream.read(&mut [0; 10]).await?, 0, "closed");
         assert_eq!(began.elapsed(), Duration::from_secs(3));

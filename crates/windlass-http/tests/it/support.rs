@@ -12,7 +12,7 @@ use windlass_http::body::{Bytes, Incoming, read_all};
 use windlass_http::client::ResponseBody;
 use windlass_http::server::HttpService;
 use windlass_http::{Request, Response, Served, Server, serve, service_fn};
-use windlass_runtime::net::TcpListener;
+use windlass_io::net::TcpListener;
 use windlass_runtime::{Runtime, spawn, time};
 use windlass_sync::CancellationToken;
 

@@ -349,7 +349,7 @@ fn requests_go_to_hosts_that_the_sandbox_allows() {
     use windlass_http::{Response, body, serve, service_fn};
     for placement in BOTH {
         real(|| async move {
-            let listener = windlass_runtime::net::TcpListener::bind("127.0.0.1:0")
+            let listener = windlass_io::net::TcpListener::bind("127.0.0.1:0")
                 .await
                 .expect("a port");
             let port = listener.local_addr().expect("an address").port();

@@ -5,6 +5,7 @@
 //! the graveyard until the holder of the seat has no event of it in hand.
 
 mod alarm_clock;
+mod reality;
 mod registered;
 mod source;
 
@@ -20,10 +21,10 @@ use windlass_core::sync::{Arc, Mutex, clock};
 use windlass_core::tuning::MAX_IO_COMPLETIONS;
 
 use self::alarm_clock::AlarmClock;
-pub(crate) use self::registered::{Registered, unsupported};
-pub(crate) use self::source::{Direction, Source};
-use windlass_sync::time::TICK_NS;
-use windlass_sync::time::Timers;
+pub use self::reality::Reality;
+pub use self::registered::{Registered, unsupported};
+pub use self::source::{Direction, Source};
+use windlass_sync::time::{TICK_NS, Timers};
 
 const BELL: Token = Token(0);
 const ALARM: Token = Token(1);
@@ -38,7 +39,8 @@ const LOOK_EVERY_NS: u64 = 50_000;
 const PAUSE_LEAST_NS: u64 = TICK_NS / 2;
 const PAUSE_MOST_NS: u64 = 8 * TICK_NS;
 
-pub(crate) struct IoDriver {
+/// The driver of a runtime: the kernel's events and the timers.
+pub struct IoDriver {
     seat: Mutex<Seat>,
     registry: Registry,
     bell: Arc<Bell>,
@@ -223,7 +225,7 @@ impl std::fmt::Debug for IoDriver {
 }
 
 /// What an operation on a resource says whose runtime has ended.
-pub(crate) fn shut_down() -> io::Error {
+pub fn shut_down() -> io::Error {
     io::Error::other("the runtime of this resource has been shut down: open it on a running one")
 }
 

@@ -4,20 +4,20 @@ use std::io;
 
 use windlass_core::sync::Arc;
 
-use super::{IoDriver, Registration, Source};
+use super::{IoDriver, Reality, Registration, Source};
 use crate::handle::Handle;
-use crate::runtime::Reality;
 
 /// A socket and its registration; dropping it takes the socket out of the driver, then closes it.
 #[derive(Debug)]
-pub(crate) struct Registered<S: mio::event::Source> {
+pub struct Registered<S: mio::event::Source> {
     registration: Registration,
     /// None only while `into_socket` hands it out.
     socket: Option<S>,
 }
 
 impl<S: mio::event::Source> Registered<S> {
-    pub(crate) fn new(driver: &Arc<IoDriver>, mut socket: S) -> io::Result<Registered<S>> {
+    /// Registers a socket, which is in non-blocking mode.
+    pub fn new(driver: &Arc<IoDriver>, mut socket: S) -> io::Result<Registered<S>> {
         Ok(Registered {
             registration: Registration::new(driver, &mut socket)?,
             socket: Some(socket),
@@ -25,7 +25,7 @@ impl<S: mio::event::Source> Registered<S> {
     }
 
     /// On the runtime this is called in. A simulation has no kernel to ask for events.
-    pub(crate) fn here(socket: S) -> io::Result<Registered<S>> {
+    pub fn here(socket: S) -> io::Result<Registered<S>> {
         match &Handle::current_or_default().shared().world {
             Reality::Real(driver) => Registered::new(driver, socket),
             Reality::Simulated(_) => Err(unsupported(
@@ -35,15 +35,18 @@ impl<S: mio::event::Source> Registered<S> {
         }
     }
 
-    pub(crate) fn driver(&self) -> &Arc<IoDriver> {
+    /// Returns the driver that the socket is registered with.
+    pub fn driver(&self) -> &Arc<IoDriver> {
         self.registration.driver()
     }
 
-    pub(crate) fn source(&self) -> &Source {
+    /// Returns the readiness of the socket.
+    pub fn source(&self) -> &Source {
         self.registration.source()
     }
 
-    pub(crate) fn socket(&self) -> &S {
+    /// Returns the socket.
+    pub fn socket(&self) -> &S {
         match &self.socket {
             Some(socket) => socket,
             None => unreachable!("whoever takes the socket takes all of this"),
@@ -51,7 +54,7 @@ impl<S: mio::event::Source> Registered<S> {
     }
 
     /// The socket, out of the driver and in non-blocking mode.
-    pub(crate) fn into_socket(mut self) -> S {
+    pub fn into_socket(mut self) -> S {
         match self.socket.take() {
             Some(mut socket) => {
                 self.registration.deregister(&mut socket);
@@ -71,6 +74,6 @@ impl<S: mio::event::Source> Drop for Registered<S> {
 }
 
 /// What can be done in one of the two worlds only.
-pub(crate) fn unsupported(message: &'static str) -> io::Error {
+pub fn unsupported(message: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, message)
 }

@@ -27,14 +27,14 @@ use std::task::{Context, Poll, ready};
 use mio::event::Event;
 
 use super::shut_down;
-pub(crate) use windlass_sync::readiness::Direction;
+pub use windlass_sync::readiness::Direction;
 use windlass_sync::readiness::{
     READ_CLOSED, READABLE, Readiness, Ready, ReadyWait, WRITABLE, WRITE_CLOSED,
 };
 
 /// One resource that the driver watches, or that a simulation stands for.
 #[derive(Default)]
-pub(crate) struct Source {
+pub struct Source {
     readiness: Readiness,
 }
 
@@ -64,19 +64,19 @@ impl Source {
 
     /// One direction may go on: the event of a resource that is not the kernel's.
     #[inline]
-    pub(crate) fn set_ready(&self, direction: Direction) {
+    pub fn set_ready(&self, direction: Direction) {
         self.readiness.set_ready(direction);
     }
 
     /// Waits until the resource may be ready, beside any number of others. Cancel-safe.
     #[inline]
-    pub(crate) fn ready(&self, direction: Direction) -> ReadyWait<'_> {
+    pub fn ready(&self, direction: Direction) -> ReadyWait<'_> {
         self.readiness.ready(direction)
     }
 
     /// Tries `attempt` whenever the resource may be ready, until it does not block. For poll
     /// functions, as [`poll_ready`](Readiness::poll_ready).
-    pub(crate) fn poll_io<R>(
+    pub fn poll_io<R>(
         &self,
         direction: Direction,
         cx: &mut Context<'_>,
@@ -91,7 +91,7 @@ impl Source {
     }
 
     /// As `poll_io`, for bytes: moving some but fewer than `asked` shows that there is no more.
-    pub(crate) fn poll_transfer(
+    pub fn poll_transfer(
         &self,
         direction: Direction,
         cx: &mut Context<'_>,
@@ -109,7 +109,7 @@ impl Source {
 
     /// Tries `attempt` whenever the resource may be ready, until it does not block; any number of
     /// tasks may do so. Cancel-safe: the poll in which an attempt succeeds is the last.
-    pub(crate) async fn io<R>(
+    pub async fn io<R>(
         &self,
         direction: Direction,
         mut attempt: impl FnMut() -> io::Result<R>,
@@ -123,7 +123,7 @@ impl Source {
     }
 
     /// Tries `attempt` once, whatever is known about readiness.
-    pub(crate) fn try_io<R>(
+    pub fn try_io<R>(
         &self,
         direction: Direction,
         mut attempt: impl FnMut() -> io::Result<R>,

@@ -20,6 +20,7 @@
 
 mod explore;
 mod helpers;
+mod part;
 
 use std::fmt::Write;
 use std::future::Future;
@@ -35,26 +36,25 @@ use windlass_core::task::Job;
 
 pub use windlass_core::sched::simulate::{Step, Trace};
 
-pub use crate::net::simulated::{DroppedDatagrams, Net, OnHost};
-
 pub use self::explore::{ExpectPanics, expect_panics, explore};
 use self::helpers::Helpers;
+pub use self::part::Part;
+use self::part::Parts;
 use crate::blocking::StuckJob;
 use crate::handle::Handle;
-use crate::net::simulated::Network;
 use windlass_sync::time::Timers;
 
 /// Suspended tasks that are named when a simulation is stuck.
 const TASKS_NAMED: usize = 16;
 
 /// A simulated world and what runs in it.
-pub(crate) struct Simulator {
+pub struct Simulator {
     seed: u64,
     world: Arc<World>,
     core: Mutex<Simulation>,
     pool: Arc<Pool>,
     timers: Timers,
-    network: Arc<Network>,
+    parts: Parts,
     helpers: Arc<Helpers>,
 }
 
@@ -71,7 +71,7 @@ impl Simulator {
             pool: core.pool().clone(),
             core: Mutex::new(core),
             timers: Timers::new(1, || {}),
-            network: Network::new(world.clone()),
+            parts: Parts::default(),
             helpers: Helpers::new(world.clone()),
             world,
         })
@@ -89,8 +89,10 @@ impl Simulator {
         &self.timers
     }
 
-    pub(crate) fn network(&self) -> &Arc<Network> {
-        &self.network
+    /// Returns the part of type `T` of this world. The first call makes it with `make`, which gets
+    /// the world's clock and dice.
+    pub fn part<T: Part>(&self, make: impl FnOnce(Arc<World>) -> T) -> Arc<T> {
+        self.parts.get(&self.world, make)
     }
 
     /// What has happened so far.
@@ -204,7 +206,7 @@ impl Simulator {
 
 impl Outside for Simulator {
     fn next(&self) -> Option<u64> {
-        [self.timers.next(), self.network.next()]
+        [self.timers.next(), self.parts.next()]
             .into_iter()
             .flatten()
             .min()
@@ -212,7 +214,7 @@ impl Outside for Simulator {
 
     fn happen(&self, now: u64) {
         self.timers.expire(now);
-        self.network.happen(now);
+        self.parts.happen(now);
     }
 
     fn runnable(&self) -> usize {

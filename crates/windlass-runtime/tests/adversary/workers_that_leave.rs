@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use windlass_runtime::net::TcpListener;
+use windlass_io::net::TcpListener;
 use windlass_runtime::task::block_in_place;
 use windlass_runtime::{Runtime, coroutine, time};
 

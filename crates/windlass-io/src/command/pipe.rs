@@ -1,0 +1,187 @@
+//! The ends of a command's pipes.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_io::{AsyncRead, AsyncWrite};
+use mio::unix::pipe;
+use windlass_core::sync::Arc;
+
+use windlass_runtime::driver::{Direction, IoDriver, Registered};
+
+/// The writing end of a command's input. Dropped or closed, the input ends.
+#[derive(Debug)]
+pub struct ChildStdin(Option<Registered<pipe::Sender>>);
+
+/// The reading end of a command's output.
+#[derive(Debug)]
+pub struct ChildStdout(Pipe);
+
+/// The reading end of a command's complaints.
+#[derive(Debug)]
+pub struct ChildStderr(Pipe);
+
+/// A reading end.
+#[derive(Debug)]
+pub(super) struct Pipe(Registered<pipe::Receiver>);
+
+impl Pipe {
+    fn new(driver: &Arc<IoDriver>, pipe: pipe::Receiver) -> io::Result<Pipe> {
+        pipe.set_nonblocking(true)?;
+        Registered::new(driver, pipe).map(Pipe)
+    }
+
+    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut pipe = self.0.socket();
+        self.0
+            .source()
+            .poll_io(Direction::Read, cx, || pipe.read(buffer))
+    }
+
+    fn poll_read_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut pipe = self.0.socket();
+        self.0
+            .source()
+            .poll_io(Direction::Read, cx, || pipe.read_vectored(buffers))
+    }
+
+    pub(super) async fn read_to_end(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        let before = bytes.len();
+        let mut buffer = vec![0; 8 * 1024];
+        loop {
+            let count = poll_fn(|cx| self.poll_read(cx, &mut buffer)).await?;
+            if count == 0 {
+                return Ok(bytes.len() - before);
+            }
+            bytes.extend_from_slice(&buffer[..count]);
+        }
+    }
+}
+
+/// The reading ends.
+macro_rules! reading_end {
+    ($type:ident, $std:ty) => {
+        impl $type {
+            pub(super) fn new(driver: &Arc<IoDriver>, pipe: $std) -> io::Result<$type> {
+                Pipe::new(driver, pipe.into()).map($type)
+            }
+
+            pub(super) fn into_pipe(self) -> Pipe {
+                self.0
+            }
+
+            /// Reads what is there, at least a byte; 0 at the end. Cancel-safe.
+            pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                poll_fn(|cx| self.0.poll_read(cx, buffer)).await
+            }
+
+            /// Appends everything up to the end. Cancel-safe: what was read is in the vector.
+            pub async fn read_to_end(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
+                self.0.read_to_end(bytes).await
+            }
+        }
+
+        impl AsyncRead for $type {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buffer: &mut [u8],
+            ) -> Poll<io::Result<usize>> {
+                self.0.poll_read(cx, buffer)
+            }
+
+            fn poll_read_vectored(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buffers: &mut [IoSliceMut<'_>],
+            ) -> Poll<io::Result<usize>> {
+                self.0.poll_read_vectored(cx, buffers)
+            }
+        }
+    };
+}
+
+reading_end!(ChildStdout, std::process::ChildStdout);
+reading_end!(ChildStderr, std::process::ChildStderr);
+
+impl ChildStdin {
+    pub(super) fn new(
+        driver: &Arc<IoDriver>,
+        pipe: std::process::ChildStdin,
+    ) -> io::Result<ChildStdin> {
+        let pipe = pipe::Sender::from(pipe);
+        pipe.set_nonblocking(true)?;
+        Registered::new(driver, pipe).map(|pipe| ChildStdin(Some(pipe)))
+    }
+
+    /// Writes some of the bytes. Cancel-safe.
+    ///
+    /// # Errors
+    /// `BrokenPipe` if nobody reads any more.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.poll_write_some(cx, bytes)).await
+    }
+
+    /// Writes all of the bytes. Not cancel-safe: how much was written before the drop is not known.
+    ///
+    /// # Errors
+    /// `BrokenPipe` if nobody reads any more.
+    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = self.write(bytes).await?;
+            bytes = &bytes[count..];
+        }
+        Ok(())
+    }
+
+    fn poll_write_some(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_with(cx, |mut pipe| pipe.write(bytes))
+    }
+
+    fn poll_with(
+        &self,
+        cx: &mut Context<'_>,
+        mut write: impl FnMut(&pipe::Sender) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        match &self.0 {
+            Some(pipe) => pipe
+                .source()
+                .poll_io(Direction::Write, cx, || write(pipe.socket())),
+            // Closed by ourselves.
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+}
+
+impl AsyncWrite for ChildStdin {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_some(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_with(cx, |mut pipe| pipe.write_vectored(buffers))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0 = None;
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,56 @@
+//! Sockets: TCP, UDP and Unix; real ones on a real runtime, the simulated network in a simulation.
+//!
+//! ```
+//! use windlass_runtime::Runtime;
+//! use windlass_io::net;
+//!
+//! let echo = || async {
+//!     let listener = net::TcpListener::bind("localhost:0").await?;
+//!     let address = listener.local_addr()?;
+//!     let server = windlass_runtime::spawn(async move {
+//!         let (mut stream, _) = listener.accept().await?;
+//!         let mut word = [0; 5];
+//!         stream.read_exact(&mut word).await?;
+//!         stream.write_all(&word).await
+//!     });
+//!     let mut client = net::TcpStream::connect(address).await?;
+//!     client.write_all(b"hello").await?;
+//!     let mut word = [0; 5];
+//!     client.read_exact(&mut word).await?;
+//!     assert_eq!(&word, b"hello");
+//!     server.await.expect("it does not panic")
+//! };
+//! Runtime::new()?.block_on(echo())?;
+//! Runtime::simulated(7).block_on(echo())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | type | what it carries |
+//! |---|---|
+//! | [`TcpListener`], [`TcpStream`] | bytes between hosts, in order |
+//! | [`UdpSocket`] | datagrams between hosts |
+//! | [`UnixListener`], [`UnixStream`] | bytes within a host, in order |
+//! | [`UnixDatagram`] | datagrams within a host |
+//!
+//! Streams and their halves have `futures-io`'s `AsyncRead` and `AsyncWrite`; with the feature
+//! `tokio-io` also tokio's. Any number of tasks may wait in the async methods of one socket; of
+//! those in poll functions, the last one per direction is woken.
+
+mod address;
+mod datagram;
+mod dns;
+pub(crate) mod simulated;
+mod split;
+mod stream;
+mod tcp;
+mod udp;
+mod unix;
+
+pub use self::address::{Address, ToAddress};
+pub use self::dns::lookup_host;
+pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+#[cfg(feature = "tokio-io")]
+pub(crate) use self::stream::AsStream;
+pub use self::tcp::{TcpIncoming, TcpListener, TcpStream};
+pub use self::udp::UdpSocket;
+pub use self::unix::{PeerCredentials, UnixDatagram, UnixIncoming, UnixListener, UnixStream};

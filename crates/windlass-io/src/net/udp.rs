@@ -1,0 +1,298 @@
+//! UDP: datagrams between hosts.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::{Context, Poll};
+
+use super::address::{Address, ToAddress};
+use super::datagram::datagram_methods;
+use super::dns::{first_of, resolve};
+use super::simulated::{Datagrams, Name};
+use super::stream::ready;
+use crate::net::simulated::Network;
+use windlass_runtime::Handle;
+use windlass_runtime::driver::Reality;
+use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
+
+/// A socket for UDP datagrams. All methods take `&self`: share it in an `Arc` to send in one task and
+/// receive in another.
+///
+/// A datagram arrives as a whole, late, out of order, twice or not at all.
+///
+/// ```
+/// use windlass_runtime::Runtime;
+/// use windlass_io::net::UdpSocket;
+///
+/// let exchange = || async {
+///     let (one, other) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+///     one.send_to(b"ping", other.local_addr()?).await?;
+///     let mut buffer = [0; 16];
+///     let (count, from) = other.recv_from(&mut buffer).await?;
+///     assert_eq!((&buffer[..count], from), (&b"ping"[..], one.local_addr()?));
+///     std::io::Result::Ok(())
+/// };
+/// Runtime::new()?.block_on(exchange())?;
+/// Runtime::simulated(7).block_on(exchange())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct UdpSocket(Socket);
+
+#[derive(Debug)]
+enum Socket {
+    Real(Registered<mio::net::UdpSocket>),
+    Simulated(Datagrams),
+}
+
+impl UdpSocket {
+    /// A socket at `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// `AddrInUse` if somebody is bound there: end that, or take another port.
+    pub async fn bind(address: impl ToAddress) -> io::Result<UdpSocket> {
+        let handle = Handle::current_or_default();
+        let addresses = resolve(&address, &handle).await?;
+        Ok(UdpSocket(match handle.reality() {
+            Reality::Real(driver) => {
+                let socket = first_of(&addresses, mio::net::UdpSocket::bind)?;
+                Socket::Real(Registered::new(driver, socket)?)
+            }
+            Reality::Simulated(simulator) => {
+                let network = Network::of(simulator);
+                Socket::Simulated(first_of(&addresses, |address| network.bind(address))?)
+            }
+        }))
+    }
+
+    /// Takes over a socket of the standard library, on the runtime this is called in.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    pub fn from_std(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
+        socket.set_nonblocking(true)?;
+        let socket = mio::net::UdpSocket::from_std(socket);
+        Ok(UdpSocket(Socket::Real(Registered::here(socket)?)))
+    }
+
+    /// Takes the socket out of the runtime. It is in non-blocking mode: call `set_nonblocking(false)`
+    /// to wait in its methods.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
+        match self.0 {
+            Socket::Real(socket) => Ok(socket.into_socket().into()),
+            Socket::Simulated(_) => Err(unsupported(NOT_REAL)),
+        }
+    }
+
+    /// Makes `address` the peer: `send` goes there, and only what comes from there is received from
+    /// now on. Nothing is sent.
+    pub async fn connect(&self, address: impl ToAddress) -> io::Result<()> {
+        let addresses = resolve(&address, &Handle::current_or_default()).await?;
+        first_of(&addresses, |address| match &self.0 {
+            Socket::Real(socket) => socket.socket().connect(address),
+            Socket::Simulated(socket) => socket.connect(address),
+        })
+    }
+
+    datagram_methods!(SocketAddr);
+
+    /// Sends a datagram to `address`; of several that a name stands for, to the first. Cancel-safe: it
+    /// is sent as a whole or not at all.
+    ///
+    /// # Errors
+    /// `EMSGSIZE` if it is larger than a datagram can be: send less at once.
+    pub async fn send_to(&self, bytes: &[u8], address: impl ToAddress) -> io::Result<usize> {
+        let to = match (&self.0, address.to_address()?) {
+            // The usual case, without a vector.
+            (Socket::Real(_), Address::Socket(to)) => to,
+            (_, address) => {
+                let addresses = resolve(&address, &Handle::current_or_default()).await?;
+                first_of(&addresses, Ok)?
+            }
+        };
+        let sent = self
+            .source()
+            .io(Direction::Write, || self.send_to_now(bytes, to));
+        sent.await
+    }
+
+    /// As `send_to`, if there is room now; else `WouldBlock`: wait for `writable`.
+    pub fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+        self.source()
+            .try_io(Direction::Write, || self.send_to_now(bytes, to))
+    }
+
+    /// As `send_to`, for a poll function: the last task that asked is woken.
+    pub fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+        to: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        self.source()
+            .poll_io(Direction::Write, cx, || self.send_to_now(bytes, to))
+    }
+
+    /// As `recv_from`, but the datagram stays there for the next. Cancel-safe.
+    pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        let peeked = self.source().io(Direction::Read, || match &self.0 {
+            Socket::Real(socket) => socket.socket().peek_from(buffer),
+            Socket::Simulated(socket) => with_address(socket.receive(buffer, true)?),
+        });
+        peeked.await
+    }
+
+    /// Where it is bound.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().local_addr(),
+            Socket::Simulated(socket) => with_address(((), socket.local()?)).map(|(_, name)| name),
+        }
+    }
+
+    /// The peer it is connected to.
+    ///
+    /// # Errors
+    /// `NotConnected` if there is none.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().peer_addr(),
+            Socket::Simulated(socket) => with_address(((), socket.peer()?)).map(|(_, name)| name),
+        }
+    }
+
+    /// Allows sending to broadcast addresses (`SO_BROADCAST`).
+    pub fn set_broadcast(&self, on: bool) -> io::Result<()> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().set_broadcast(on),
+            Socket::Simulated(socket) => {
+                socket.options().lock().broadcast = on;
+                Ok(())
+            }
+        }
+    }
+
+    /// True if it may send to broadcast addresses.
+    pub fn broadcast(&self) -> io::Result<bool> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().broadcast(),
+            Socket::Simulated(socket) => Ok(socket.options().lock().broadcast),
+        }
+    }
+
+    /// How many routers a datagram may pass (`IP_TTL`).
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().set_ttl(ttl),
+            Socket::Simulated(socket) => {
+                socket.options().lock().ttl = ttl;
+                Ok(())
+            }
+        }
+    }
+
+    /// How many routers a datagram may pass.
+    pub fn ttl(&self) -> io::Result<u32> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().ttl(),
+            Socket::Simulated(socket) => Ok(socket.options().lock().ttl),
+        }
+    }
+
+    /// The error that the socket keeps for the next operation, which then does not see it
+    /// (`SO_ERROR`).
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().take_error(),
+            Socket::Simulated(_) => Ok(None),
+        }
+    }
+
+    /// Receives what is sent to a group, too, on the interface with this address (unspecified: the
+    /// system chooses).
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation, which has no groups.
+    pub fn join_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
+        self.real()?.join_multicast_v4(&group, &interface)
+    }
+
+    /// Takes a [`join_multicast_v4`](UdpSocket::join_multicast_v4) back.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation, which has no groups.
+    pub fn leave_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
+        self.real()?.leave_multicast_v4(&group, &interface)
+    }
+
+    /// Receives what is sent to a group, too, on the interface with this number (0: the system
+    /// chooses).
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation, which has no groups.
+    pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.real()?.join_multicast_v6(group, interface)
+    }
+
+    /// Takes a [`join_multicast_v6`](UdpSocket::join_multicast_v6) back.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation, which has no groups.
+    pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.real()?.leave_multicast_v6(group, interface)
+    }
+
+    fn real(&self) -> io::Result<&mio::net::UdpSocket> {
+        match &self.0 {
+            Socket::Real(socket) => Ok(socket.socket()),
+            Socket::Simulated(_) => Err(unsupported(NOT_REAL)),
+        }
+    }
+
+    fn source(&self) -> &Source {
+        match &self.0 {
+            Socket::Real(socket) => socket.source(),
+            Socket::Simulated(socket) => socket.source(),
+        }
+    }
+
+    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().send(bytes),
+            Socket::Simulated(socket) => socket.send(bytes),
+        }
+    }
+
+    fn send_to_now(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().send_to(bytes, to),
+            Socket::Simulated(socket) => socket.send_to(bytes, to),
+        }
+    }
+
+    fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().recv(buffer),
+            Socket::Simulated(socket) => Ok(socket.receive(buffer, false)?.0),
+        }
+    }
+
+    fn receive_from_now(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().recv_from(buffer),
+            Socket::Simulated(socket) => with_address(socket.receive(buffer, false)?),
+        }
+    }
+}
+
+const NOT_REAL: &str =
+    "a simulated socket is none of the operating system's: this works outside of simulations only";
+
+fn with_address<T>((value, name): (T, Name)) -> io::Result<(T, SocketAddr)> {
+    match name {
+        Name::Socket(address) => Ok((value, address)),
+        Name::Path { .. } | Name::Unnamed => Err(io::ErrorKind::AddrNotAvailable.into()),
+    }
+}

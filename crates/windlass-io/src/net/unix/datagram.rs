@@ -1,0 +1,212 @@
+//! Unix datagrams.
+
+use std::io;
+use std::os::unix::net::SocketAddr;
+use std::path::Path;
+use std::task::{Context, Poll};
+
+use super::address_of;
+use crate::net::datagram::datagram_methods;
+use crate::net::simulated::Datagrams;
+use crate::net::simulated::Network;
+use crate::net::stream::ready;
+use windlass_runtime::Handle;
+use windlass_runtime::driver::Reality;
+use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
+
+/// A socket for datagrams within a host. All methods take `&self`.
+///
+/// Datagrams arrive whole and in order, and none is lost: a sender waits while its receiver's queue
+/// is full.
+///
+/// ```
+/// use windlass_runtime::Runtime;
+/// use windlass_io::net::UnixDatagram;
+///
+/// Runtime::new()?.block_on(async {
+///     let (one, other) = UnixDatagram::pair()?;
+///     one.send(b"first").await?;
+///     one.send(b"second").await?;
+///     let mut buffer = [0; 16];
+///     assert_eq!(other.recv(&mut buffer).await?, 5);
+///     assert_eq!(other.recv(&mut buffer).await?, 6);
+///     std::io::Result::Ok(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct UnixDatagram(Socket);
+
+#[derive(Debug)]
+enum Socket {
+    Real(Registered<mio::net::UnixDatagram>),
+    Simulated(Datagrams),
+}
+
+impl UnixDatagram {
+    /// A socket at `path`, on the runtime this is called in.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is something at that path, a socket of a program that has ended included:
+    /// remove the file.
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixDatagram> {
+        let handle = Handle::current_or_default();
+        Ok(UnixDatagram(match handle.reality() {
+            Reality::Real(driver) => {
+                let socket = mio::net::UnixDatagram::bind(path)?;
+                Socket::Real(Registered::new(driver, socket)?)
+            }
+            Reality::Simulated(simulator) => {
+                let path = path.as_ref().to_owned();
+                Socket::Simulated(Network::of(simulator).bind_path(path)?)
+            }
+        }))
+    }
+
+    /// A socket without a path: it can send, and nobody can answer it.
+    pub fn unbound() -> io::Result<UnixDatagram> {
+        let handle = Handle::current_or_default();
+        Ok(UnixDatagram(match handle.reality() {
+            Reality::Real(driver) => {
+                let socket = mio::net::UnixDatagram::unbound()?;
+                Socket::Real(Registered::new(driver, socket)?)
+            }
+            Reality::Simulated(simulator) => Socket::Simulated(Network::of(simulator).unbound()),
+        }))
+    }
+
+    /// Two sockets that are connected to each other.
+    pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
+        let handle = Handle::current_or_default();
+        let (one, other) = match handle.reality() {
+            Reality::Real(driver) => {
+                let (one, other) = mio::net::UnixDatagram::pair()?;
+                let one = Socket::Real(Registered::new(driver, one)?);
+                (one, Socket::Real(Registered::new(driver, other)?))
+            }
+            Reality::Simulated(simulator) => {
+                let (one, other) = Network::of(simulator).datagram_pair();
+                (Socket::Simulated(one), Socket::Simulated(other))
+            }
+        };
+        Ok((UnixDatagram(one), UnixDatagram(other)))
+    }
+
+    /// Takes over a socket of the standard library, on the runtime this is called in.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    pub fn from_std(socket: std::os::unix::net::UnixDatagram) -> io::Result<UnixDatagram> {
+        socket.set_nonblocking(true)?;
+        let socket = mio::net::UnixDatagram::from_std(socket);
+        Ok(UnixDatagram(Socket::Real(Registered::here(socket)?)))
+    }
+
+    /// Takes the socket out of the runtime. It is in non-blocking mode: call `set_nonblocking(false)`
+    /// to wait in its methods.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    pub fn into_std(self) -> io::Result<std::os::unix::net::UnixDatagram> {
+        match self.0 {
+            Socket::Real(socket) => Ok(socket.into_socket().into()),
+            Socket::Simulated(_) => Err(unsupported(
+                "a simulated socket is none of the operating system's: this works outside of simulations only",
+            )),
+        }
+    }
+
+    /// Makes the socket at `path` the peer: `send` goes there, and only what comes from there is
+    /// received from now on.
+    ///
+    /// # Errors
+    /// `NotFound` if there is nothing at that path.
+    pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().connect(path),
+            Socket::Simulated(socket) => socket.connect_path(path.as_ref().to_owned()),
+        }
+    }
+
+    datagram_methods!(SocketAddr);
+
+    /// Sends a datagram to the socket at `path`. Cancel-safe: it is sent as a whole or not at all.
+    ///
+    /// While the receiver's queue is full of other senders' datagrams the kernel does not say when
+    /// there is room: for several senders to a slow receiver, `connect` and `send`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is nothing at that path, `ConnectionRefused` if what was bound there is
+    /// gone, `PermissionDenied` if it is connected to another.
+    pub async fn send_to(&self, bytes: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
+        let path = path.as_ref();
+        let sent = self
+            .source()
+            .io(Direction::Write, || self.send_to_now(bytes, path));
+        sent.await
+    }
+
+    /// As `send_to`, if there is room now; else `WouldBlock`: wait for `writable`.
+    pub fn try_send_to(&self, bytes: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
+        let path = path.as_ref();
+        self.source()
+            .try_io(Direction::Write, || self.send_to_now(bytes, path))
+    }
+
+    /// Where it is bound; unnamed, if it is not.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().local_addr(),
+            Socket::Simulated(socket) => address_of(&socket.local()?),
+        }
+    }
+
+    /// The peer it is connected to.
+    ///
+    /// # Errors
+    /// `NotConnected` if there is none.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().peer_addr(),
+            Socket::Simulated(socket) => address_of(&socket.peer()?),
+        }
+    }
+
+    fn source(&self) -> &Source {
+        match &self.0 {
+            Socket::Real(socket) => socket.source(),
+            Socket::Simulated(socket) => socket.source(),
+        }
+    }
+
+    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().send(bytes),
+            Socket::Simulated(socket) => socket.send(bytes),
+        }
+    }
+
+    fn send_to_now(&self, bytes: &[u8], path: &Path) -> io::Result<usize> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().send_to(bytes, path),
+            Socket::Simulated(socket) => socket.send_to_path(bytes, path.to_owned()),
+        }
+    }
+
+    fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().recv(buffer),
+            Socket::Simulated(socket) => Ok(socket.receive(buffer, false)?.0),
+        }
+    }
+
+    fn receive_from_now(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().recv_from(buffer),
+            Socket::Simulated(socket) => {
+                let (count, from) = socket.receive(buffer, false)?;
+                Ok((count, address_of(&from)?))
+            }
+        }
+    }
+}

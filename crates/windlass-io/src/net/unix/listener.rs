@@ -1,0 +1,137 @@
+//! Accepting Unix stream connections.
+
+use std::io;
+use std::os::unix::net::SocketAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use super::address_of;
+use super::stream::UnixStream;
+use crate::net::simulated;
+use crate::net::simulated::Network;
+use crate::net::stream::{Kind, Stream};
+use windlass_runtime::Handle;
+use windlass_runtime::driver::Reality;
+use windlass_runtime::driver::{Direction, Registered, Source};
+
+/// Accepts Unix stream connections at a path. See [`UnixStream`] for an example.
+#[derive(Debug)]
+pub struct UnixListener(Listener);
+
+#[derive(Debug)]
+enum Listener {
+    Real(Registered<mio::net::UnixListener>),
+    Simulated(simulated::Listener),
+}
+
+impl UnixListener {
+    /// Listens at `path`, on the runtime this is called in.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is something at that path, a socket of a program that has ended included:
+    /// remove the file.
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixListener> {
+        let handle = Handle::current_or_default();
+        Ok(UnixListener(match handle.reality() {
+            Reality::Real(driver) => {
+                let socket = mio::net::UnixListener::bind(path)?;
+                Listener::Real(Registered::new(driver, socket)?)
+            }
+            Reality::Simulated(simulator) => {
+                let path = path.as_ref().to_owned();
+                Listener::Simulated(Network::of(simulator).listen_path(path)?)
+            }
+        }))
+    }
+
+    /// As `bind`, at an address: of a path, or (on Linux) of a name that is no file and is free again when
+    /// the listener is gone (`SocketAddr::from_abstract_name`).
+    ///
+    /// # Errors
+    /// As `bind`; `Unsupported` for such a name in a simulation.
+    pub fn bind_addr(address: &SocketAddr) -> io::Result<UnixListener> {
+        if let Some(path) = address.as_pathname() {
+            return UnixListener::bind(path);
+        }
+        let socket = mio::net::UnixListener::bind_addr(address)?;
+        Ok(UnixListener(Listener::Real(Registered::here(socket)?)))
+    }
+
+    /// Takes over a listener of the standard library, on the runtime this is called in.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    pub fn from_std(listener: std::os::unix::net::UnixListener) -> io::Result<UnixListener> {
+        listener.set_nonblocking(true)?;
+        let socket = mio::net::UnixListener::from_std(listener);
+        Ok(UnixListener(Listener::Real(Registered::here(socket)?)))
+    }
+
+    /// The next connection, and where it comes from. Any number of tasks may wait. Cancel-safe: a
+    /// dropped wait loses none.
+    ///
+    /// # Errors
+    /// As those of [`TcpListener::accept`](crate::net::TcpListener::accept): out of descriptors, each
+    /// call says so at once, and the connection waits.
+    pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let accepted = self.source().io(Direction::Read, || self.accept_now());
+        accepted.await
+    }
+
+    /// As `accept`, for a poll function: the last task that asked is woken.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
+        self.source()
+            .poll_io(Direction::Read, cx, || self.accept_now())
+    }
+
+    /// The connections as they come, as a stream that never ends. Errors are items, as those of
+    /// `accept`.
+    pub fn incoming(&self) -> UnixIncoming<'_> {
+        UnixIncoming(self)
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Listener::Real(listener) => listener.socket().local_addr(),
+            Listener::Simulated(listener) => address_of(listener.name()),
+        }
+    }
+
+    fn source(&self) -> &Source {
+        match &self.0 {
+            Listener::Real(listener) => listener.source(),
+            Listener::Simulated(listener) => listener.source(),
+        }
+    }
+
+    fn accept_now(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        match &self.0 {
+            Listener::Real(listener) => {
+                let (socket, from) = listener.socket().accept()?;
+                let stream = Stream(Kind::Unix(Registered::new(listener.driver(), socket)?));
+                Ok((UnixStream::new(stream), from))
+            }
+            Listener::Simulated(listener) => {
+                let stream = listener.accept()?;
+                let from = address_of(stream.peer())?;
+                Ok((UnixStream::new(Stream(Kind::Simulated(stream))), from))
+            }
+        }
+    }
+}
+
+/// Connections as they come; see [`UnixListener::incoming`].
+#[derive(Debug)]
+#[must_use = "streams do nothing unless polled"]
+pub struct UnixIncoming<'a>(&'a UnixListener);
+
+impl futures_core::Stream for UnixIncoming<'_> {
+    type Item = io::Result<UnixStream>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let accepted = ready!(self.0.poll_accept(cx));
+        Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
+    }
+}

@@ -1,0 +1,217 @@
+//! Signals of the operating system, as futures.
+//!
+//! A handler writes the signal's number into a pipe; a thread of its own, started on first use,
+//! reads it and tells everybody who waits. It sleeps in that read and costs nothing meanwhile. In a
+//! simulation no signal ever comes.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::LazyLock;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use windlass_core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::os;
+use windlass_runtime::race;
+use windlass_sync::lock::{Notified, Notify};
+
+/// Waits for ctrl-c (SIGINT). From the first call on, the signal no longer ends the program.
+/// Cancel-safe.
+pub async fn ctrl_c() -> io::Result<()> {
+    next(SignalKind::interrupt()).await
+}
+
+/// Waits for the polite request to end (SIGTERM). From the first call on, the signal no longer ends
+/// the program. Cancel-safe.
+pub async fn terminate() -> io::Result<()> {
+    next(SignalKind::terminate()).await
+}
+
+/// Waits for either of [`ctrl_c`] and [`terminate`]. Cancel-safe.
+pub async fn shutdown() -> io::Result<()> {
+    let either = race([next(SignalKind::interrupt()), next(SignalKind::terminate())]);
+    either.await.unwrap_or(Ok(()))
+}
+
+/// Waits for the next signal of this kind from now on.
+async fn next(kind: SignalKind) -> io::Result<()> {
+    listen(kind)?.recv().await;
+    Ok(())
+}
+
+/// Listens to a kind of signal from now on, until the program ends: it no longer does what it did by
+/// default.
+///
+/// ```
+/// use windlass_runtime::Runtime;
+/// use windlass_io::signal::{SignalKind, listen};
+///
+/// Runtime::new()?.block_on(async {
+///     let mut hangups = listen(SignalKind::hangup())?;
+///     std::process::Command::new("kill")
+///         .args(["-HUP", &std::process::id().to_string()])
+///         .status()?;
+///     hangups.recv().await;
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn listen(kind: SignalKind) -> io::Result<Signals> {
+    let come = come(kind)?;
+    // Before the handler stands: what comes after that is heard. Acquire: pairs with the Release in
+    // `tell`.
+    let seen = come.count.load(Ordering::Acquire);
+    os::watch_signal(kind.0, tell)?;
+    Ok(Signals {
+        kind,
+        come,
+        seen,
+        waiting: None,
+    })
+}
+
+/// A kind of signal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SignalKind(i32);
+
+/// The usual kinds.
+macro_rules! kinds {
+    ($($(#[$doc:meta])+ $name:ident = $number:ident;)+) => {
+        impl SignalKind {
+            $(
+                $(#[$doc])+
+                pub const fn $name() -> SignalKind {
+                    SignalKind(os::$number)
+                }
+            )+
+        }
+    };
+}
+
+kinds! {
+    /// Ctrl-c: SIGINT.
+    interrupt = SIGINT;
+    /// The polite request to end: SIGTERM.
+    terminate = SIGTERM;
+    /// The terminal is gone, or the configuration is to be read again: SIGHUP.
+    hangup = SIGHUP;
+    /// SIGQUIT.
+    quit = SIGQUIT;
+    /// A child has ended: SIGCHLD.
+    child = SIGCHLD;
+    /// A pipe without a reader: SIGPIPE.
+    pipe = SIGPIPE;
+    /// The terminal has another size: SIGWINCH.
+    window_change = SIGWINCH;
+    /// SIGALRM.
+    alarm = SIGALRM;
+    /// Free for the program: SIGUSR1.
+    user_defined1 = SIGUSR1;
+    /// Free for the program: SIGUSR2.
+    user_defined2 = SIGUSR2;
+}
+
+impl SignalKind {
+    /// The kind with this number.
+    pub const fn from_raw(number: i32) -> SignalKind {
+        SignalKind(number)
+    }
+
+    /// Its number.
+    pub const fn as_raw(self) -> i32 {
+        self.0
+    }
+}
+
+impl fmt::Debug for SignalKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SignalKind({})", self.0)
+    }
+}
+
+/// How often a signal has come, and who waits for it.
+#[derive(Default)]
+struct Come {
+    count: AtomicU64,
+    waiters: Notify,
+}
+
+static COME: LazyLock<[Come; os::SIGNALS]> =
+    LazyLock::new(|| std::array::from_fn(|_| Come::default()));
+
+fn come(kind: SignalKind) -> io::Result<&'static Come> {
+    let number = usize::try_from(kind.0).ok();
+    number
+        .filter(|number| *number > 0 && !os::CANNOT_BE_HEARD.contains(&kind.0))
+        .and_then(|number| COME.get(number))
+        .ok_or_else(|| {
+            let message = format!("signal {} cannot be listened to: choose another", kind.0);
+            io::Error::new(io::ErrorKind::InvalidInput, message)
+        })
+}
+
+fn tell(signal: i32) {
+    if let Ok(come) = come(SignalKind(signal)) {
+        // Release: pairs with the Acquire in `listen` and `poll_recv`.
+        come.count.fetch_add(1, Ordering::Release);
+        come.waiters.notify_waiters();
+    }
+}
+
+/// Tells of the signals of one kind; also a [`Stream`], which never ends.
+///
+/// Several signals that come before they are received may count as one, as the operating system has
+/// it; none is forgotten.
+pub struct Signals {
+    kind: SignalKind,
+    come: &'static Come,
+    seen: u64,
+    waiting: Option<Pin<Box<Notified<'static>>>>,
+}
+
+impl Signals {
+    /// Waits for the next signal, also one that came since the last. Cancel-safe.
+    pub async fn recv(&mut self) {
+        std::future::poll_fn(|cx| self.poll_recv(cx)).await;
+    }
+
+    /// As `recv`, for a poll function.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            // Made before the look (Acquire: pairs with the Release in `tell`): what comes after it is
+            // heard.
+            let waiters = &self.come.waiters;
+            let waiting = self
+                .waiting
+                .get_or_insert_with(|| Box::pin(waiters.notified()));
+            let count = self.come.count.load(Ordering::Acquire);
+            if count != self.seen {
+                self.seen = count;
+                self.waiting = None;
+                return Poll::Ready(());
+            }
+            std::task::ready!(waiting.as_mut().poll(cx));
+            self.waiting = None;
+        }
+    }
+}
+
+impl Stream for Signals {
+    type Item = ();
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        self.poll_recv(cx).map(Some)
+    }
+}
+
+impl fmt::Debug for Signals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signals")
+            .field("kind", &self.kind)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}

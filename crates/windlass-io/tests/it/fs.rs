@@ -1,0 +1,200 @@
+//! Files and directories.
+
+use std::io::{ErrorKind, SeekFrom};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::Poll;
+
+use futures_io::{AsyncRead, AsyncWrite};
+use windlass_io::fs::{self, File};
+use windlass_runtime::Runtime;
+
+/// A directory that is gone after the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("windlass-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("made");
+        Scratch(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Real threads, and the simulator's.
+fn on_both(
+    test: impl AsyncFn() -> Result<(), Box<dyn std::error::Error + Send + Sync>>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    Runtime::builder().workers(2).build()?.block_on(test())?;
+    Runtime::simulated(11).block_on(test())
+}
+
+#[test]
+fn what_is_written_is_read_again() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("written");
+    on_both(async || {
+        let path = scratch.file("numbers");
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .await?;
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|number| number as u8).collect();
+        file.write_all(&bytes).await?;
+        assert_eq!(fs::metadata(&path).await?.len(), bytes.len() as u64);
+        assert_eq!(file.seek(SeekFrom::Start(1000)).await?, 1000);
+        let mut part = [0; 10];
+        file.read_exact(&mut part).await?;
+        assert_eq!(part, bytes[1000..1010]);
+        // A write goes on where the last read ended.
+        file.write_all(b"xyz").await?;
+        assert_eq!(file.seek(SeekFrom::Current(-3)).await?, 1010);
+        let mut rest = Vec::new();
+        assert_eq!(file.read_to_end(&mut rest).await?, bytes.len() - 1010);
+        assert_eq!(rest[..3], *b"xyz");
+        assert_eq!(rest[3..], bytes[1013..]);
+        assert_eq!(file.read(&mut part).await?, 0, "the end");
+        file.set_len(5).await?;
+        file.sync_all().await?;
+        assert_eq!(fs::read(&path).await?, bytes[..5]);
+        Ok(())
+    })
+}
+
+#[test]
+fn what_a_dropped_read_had_taken_comes_next() -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+{
+    let scratch = Scratch::new("dropped");
+    on_both(async || {
+        let path = scratch.file("letters");
+        fs::write(&path, "abcdefgh").await?;
+        let mut file = File::open(&path).await?;
+        let mut buffer = [0; 4];
+        // Begun, and dropped before its end; always so in the simulator.
+        let at_once = std::future::poll_fn(|cx| {
+            Poll::Ready(Pin::new(&mut file).poll_read(cx, &mut buffer).is_ready())
+        });
+        if at_once.await {
+            file.seek(SeekFrom::Start(0)).await?;
+        }
+        let mut two = [0; 2];
+        file.read_exact(&mut two).await?;
+        assert_eq!(&two, b"ab");
+        let mut file = File::from_std(file.into_std().await?);
+        file.read_exact(&mut two).await?;
+        assert_eq!(&two, b"cd", "the position is where the reader was");
+        let mut other = file.try_clone().await?;
+        other.read_exact(&mut two).await?;
+        assert_eq!(&two, b"ef", "clones share it");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_full_disk_is_told() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    on_both(async || {
+        let mut full = File::options().write(true).open("/dev/full").await?;
+        let error = full.write_all(b"no room").await.expect_err("it is full");
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        // Through the trait the copy succeeds, and the next operation tells.
+        std::future::poll_fn(|cx| Pin::new(&mut full).poll_write(cx, b"again")).await?;
+        let error = full.flush().await.expect_err("it is still full");
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        full.flush().await?;
+        let error = fs::write("/dev/full", "at once").await;
+        assert_eq!(error.expect_err("full").kind(), ErrorKind::StorageFull);
+        Ok(())
+    })
+}
+
+#[test]
+fn directories_are_made_listed_and_removed() -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+{
+    let scratch = Scratch::new("directories");
+    on_both(async || {
+        let deep = scratch.file("a/b/c");
+        assert_eq!(
+            fs::create_dir(&deep).await.expect_err("no parent").kind(),
+            ErrorKind::NotFound
+        );
+        fs::create_dir_all(&deep).await?;
+        for number in 0..100 {
+            fs::write(deep.join(format!("{number:02}")), number.to_string()).await?;
+        }
+        let mut entries = fs::read_dir(&deep).await?;
+        let mut names = Vec::new();
+        while let Some(entry) = entries.next_entry().await? {
+            assert!(entry.file_type().await?.is_file());
+            assert_eq!(
+                entry.metadata().await?.len() as usize,
+                entry
+                    .file_name()
+                    .to_string_lossy()
+                    .trim_start_matches('0')
+                    .len()
+                    .max(1)
+            );
+            names.push(entry.file_name().into_string().expect("text"));
+        }
+        names.sort();
+        assert_eq!(names.len(), 100);
+        assert_eq!((&*names[0], &*names[99]), ("00", "99"));
+
+        fs::rename(deep.join("00"), deep.join("first")).await?;
+        assert!(!fs::try_exists(deep.join("00")).await?);
+        assert_eq!(fs::copy(deep.join("99"), deep.join("copy")).await?, 2);
+        fs::symlink(deep.join("copy"), deep.join("link")).await?;
+        assert_eq!(fs::read_to_string(deep.join("link")).await?, "99");
+        assert_eq!(fs::read_link(deep.join("link")).await?, deep.join("copy"));
+        assert_eq!(
+            fs::remove_dir(&deep).await.expect_err("not empty").kind(),
+            ErrorKind::DirectoryNotEmpty
+        );
+        fs::remove_dir_all(scratch.file("a")).await?;
+        assert!(!fs::try_exists(&deep).await?);
+        Ok(())
+    })
+}
+
+#[test]
+fn each_failure_is_that_of_the_operating_system()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("failures");
+    on_both(async || {
+        let missing = scratch.file("missing");
+        assert_eq!(
+            File::open(&missing).await.expect_err("missing").kind(),
+            ErrorKind::NotFound
+        );
+        assert_eq!(
+            fs::read(&scratch.0).await.expect_err("a directory").kind(),
+            ErrorKind::IsADirectory
+        );
+        let mut only_read = File::open("/dev/zero").await?;
+        assert!(only_read.write_all(b"x").await.is_err());
+        let taken = scratch.file("taken");
+        fs::write(&taken, "").await?;
+        let new = File::options()
+            .write(true)
+            .create_new(true)
+            .open(&taken)
+            .await;
+        assert_eq!(new.expect_err("there").kind(), ErrorKind::AlreadyExists);
+        let bytes = fs::write(scratch.file("binary"), [0xff, 0xfe]).await;
+        bytes?;
+        let text = fs::read_to_string(scratch.file("binary")).await;
+        assert_eq!(text.expect_err("no text").kind(), ErrorKind::InvalidData);
+        Ok(())
+    })
+}

@@ -1,0 +1,25 @@
+//! What the runtime promises its users, one module per behaviour.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests use the standard library directly"
+)]
+
+mod announce;
+mod blocking;
+mod build;
+mod coroutine;
+mod dispatch;
+mod fairness;
+mod fork_join;
+mod groups;
+mod join;
+mod local;
+mod observe;
+mod resize;
+mod runtimes;
+mod shutdown;
+mod simulator;
+mod support;
+mod tracing;
+mod wakeups;

@@ -1,9 +1,0 @@
-//! Stackful coroutines: waiting, staying, ending, borrowing, stacks.
-
-mod by_hand;
-mod cancel;
-mod forks;
-mod promises;
-mod scope;
-mod stacks;
-mod waiting;
