@@ -43,7 +43,7 @@ pub(crate) fn snapshot(shared: &Shared) -> RuntimeSnapshot {
         pool: shared.pool.snapshot(),
         blocking: shared.blocking.snapshot(),
         slow_polls: shared.pool.slow_polls(),
-        timers: shared.timers().len(),
+        timers: shared.timers().waiting(),
         io_sources: shared.io_sources(),
         dispatchers: shared
             .private_pools()

@@ -1,5 +1,8 @@
 //! What the tests share: bounded waits, gates, counted drops, and quiet panics.
-#![allow(dead_code, reason = "the tests of several crates share it, and each uses a part")]
+#![allow(
+    dead_code,
+    reason = "the tests of several crates share it, and each uses a part"
+)]
 
 use std::any::Any;
 use std::future::{Future, poll_fn};

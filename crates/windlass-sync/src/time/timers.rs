@@ -102,7 +102,7 @@ impl Timers {
     }
 
     /// Timers that wait.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.shards
             .iter()
             .map(|shard| shard.wheel.lock().len())
