@@ -16,7 +16,7 @@ const TARGETS: &[&str] = &["graph"];
 /// Where the files are that a target begins with.
 const SEEDS: &[&str] = &[
     "examples/graphs",
-    "crates/windlass-graph/tests/fixtures/broken",
+    "crates/windlass-plan/tests/fixtures/broken",
 ];
 const SECONDS: u64 = 60;
 /// What one input may cost: megabytes, seconds, bytes.

@@ -22,7 +22,7 @@ pub fn plan(workload: Workload, rounds: u64) -> Sample {
     let plan = compiled(&graphs::shape(workload));
     let nodes = plan.regions.len();
     graphs::per_node(nodes, rounds, || {
-        let mut flow = plan.flow();
+        let mut flow = windlass::graph::flow(&plan);
         Windlass::run_on_worker(async move { graphs::rounds(nodes, rounds, |body| flow.run(body)) })
     })
 }

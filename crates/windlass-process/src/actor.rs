@@ -18,10 +18,10 @@ use crate::exit::{ExitReason, Exited, Fault, MonitorRef, Outcome};
 use crate::host::Host;
 use crate::mail::{By, Mail, Reader};
 use crate::message::{Message, Pattern};
-use crate::payload::Payload;
-use crate::pid::Pid;
 use crate::shell::{Core, Resident, Signal, Turn, conclude};
 use crate::spawn::Spawn;
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// What an async process has of its own: its mailbox, its PID, its bonds.
 pub struct Context<M> {

@@ -14,9 +14,9 @@ use windlass_sync::channel::oneshot;
 use crate::error::{AskError, Undelivered, Why};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
-use crate::payload::Payload;
-use crate::pid::Pid;
 use crate::shell::{Core, Resident, Signal};
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// How long [`Address::ask`] waits for an answer.
 pub const ASK_TIMEOUT: Duration = Duration::from_secs(5);

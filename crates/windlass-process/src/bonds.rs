@@ -15,10 +15,10 @@ use windlass_sync::CancellationToken;
 
 use crate::exit::{Bond, Exit, ExitReason, Exited, MonitorRef};
 use crate::host::Shared;
-use crate::payload::Payload;
-use crate::pid::Pid;
 use crate::relay::RemoteSignal;
 use crate::shell::{CANCELLED, COMPLETE, LEAVING, Resident, Shell, Signal};
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// What ties a process to others. Closes once. Most processes have no ties, and somebody waits for them.
 pub(crate) enum Bonds {

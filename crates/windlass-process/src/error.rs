@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::exit::ExitReason;
-use crate::pid::{ParsePidError, Pid};
+use windlass_value::{ParsePidError, Pid};
 
 /// A message that was not delivered; it is handed back.
 pub struct Undelivered<M> {

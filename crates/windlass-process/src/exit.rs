@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use windlass_core::task::panic_message;
 
-use crate::payload::Payload;
-use crate::pid::Pid;
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// Why a process has ended.
 #[derive(Debug, Clone, PartialEq)]

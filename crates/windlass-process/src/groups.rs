@@ -10,8 +10,8 @@ use windlass_sync::channel::broadcast;
 use crate::error::RegisterError;
 use crate::host::Host;
 use crate::message::Message;
-use crate::pid::Pid;
 use crate::shell::Resident;
+use windlass_value::Pid;
 
 /// The groups of a host.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::payload::Payload;
-use crate::pid::Pid;
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// What processes send each other when they do not know each other's types.
 #[derive(Debug, Clone, PartialEq)]

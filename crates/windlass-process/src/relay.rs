@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Undelivered, Why};
 use crate::exit::{Exited, MonitorRef};
 use crate::message::Message;
-use crate::pid::Pid;
+use windlass_value::Pid;
 
 /// Brings messages to processes that are not on this host.
 ///

@@ -31,8 +31,8 @@ use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::host::Shared;
 use crate::mail::{Mail, Posted, Reader, Reserved};
 use crate::message::Message;
-use crate::payload::Payload;
-use crate::pid::Pid;
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// What the runner of a process is told, apart from messages.
 pub(crate) enum Signal {

@@ -18,11 +18,11 @@ use crate::exit::{Exit, ExitReason, MonitorRef, Outcome};
 use crate::host::{Host, NoHost};
 use crate::mail::{Mail, MailboxPolicy};
 use crate::message::Message;
-use crate::payload::Payloads;
-use crate::pid::Pid;
 use crate::shell::{Core, Resident, SHUTDOWN, Signal, conclude};
 use crate::step::{Process, ProcessContext, StepBody};
 use crate::weigh::{Scales, Weigh, Weigher};
+use windlass_value::Payloads;
+use windlass_value::Pid;
 
 /// How a process is to be started: name, mailbox, bonds. Made by [`Host::process`].
 #[derive(Clone)]

@@ -18,9 +18,9 @@ use crate::exit::{ExitReason, Exited, Fault, MonitorRef};
 use crate::host::Host;
 use crate::mail::{By, Reader};
 use crate::message::{Message, Pattern};
-use crate::payload::{Payload, Payloads};
-use crate::pid::Pid;
 use crate::shell::{Core, Resident, Signal, Turn, conclude};
+use windlass_value::Pid;
+use windlass_value::{Payload, Payloads};
 
 /// A state machine that the runtime drives: it is stepped with events, and writes what it asks for.
 ///

@@ -19,7 +19,7 @@ use windlass_sync::lock::{Semaphore, SemaphorePermit, TryAcquireError};
 
 use crate::error::Why;
 use crate::message::Message;
-use crate::payload::Payload;
+use windlass_value::Payload;
 
 /// How many bytes of heavy messages a mailbox holds, unless one says otherwise.
 pub(crate) const MAILBOX_BYTES: usize = 64 << 20;

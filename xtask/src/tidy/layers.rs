@@ -11,6 +11,8 @@ use crate::error::Error;
 const LAYERS: &[(&str, u8)] = &[
     ("windlass-core", 0),
     ("windlass-sync", 1),
+    ("windlass-value", 1),
+    ("windlass-plan", 2),
     ("windlass-runtime", 2),
     ("windlass-macros", 2),
     ("windlass-io", 3),

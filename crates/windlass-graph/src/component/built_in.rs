@@ -22,8 +22,8 @@ use super::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Input, Invocation, Output, Port,
     Reentrant, Registry, Setup,
 };
-use crate::model::BoundaryRole;
-use crate::payload::Payload;
+use windlass_plan::model::BoundaryRole;
+use windlass_value::graph::Payload;
 
 /// What the built-in types say about themselves.
 pub fn descriptors() -> BTreeMap<String, Descriptor> {

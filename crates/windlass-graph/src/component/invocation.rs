@@ -9,12 +9,12 @@ use windlass_sync::CancellationToken;
 
 use super::setup::UNCONNECTED;
 use super::{Failure, Input, Output};
-use crate::compile::Plan;
-use crate::model::{EdgeKind, Overflow};
-use crate::payload::{Data, Payload};
 use crate::record::Script;
 use crate::run::Store;
 use crate::run::UnderWay;
+use windlass_plan::compile::Plan;
+use windlass_plan::model::{EdgeKind, Overflow};
+use windlass_value::graph::{Data, Payload};
 
 /// What a component is called with.
 ///
@@ -500,7 +500,7 @@ impl Outbox {
 }
 
 /// Whether an edge says at once that it takes no more.
-pub(crate) fn refuses_early(edge: &crate::model::Edge) -> bool {
+pub(crate) fn refuses_early(edge: &windlass_plan::model::Edge) -> bool {
     edge.kind == EdgeKind::Async
         && edge.policy.max_inflight > 0
         && !matches!(

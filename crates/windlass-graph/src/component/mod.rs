@@ -27,7 +27,6 @@
 //! ```
 
 pub mod built_in;
-mod descriptor;
 mod failure;
 mod interrupt;
 mod invocation;
@@ -41,9 +40,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::Config;
+use windlass_plan::model::Config;
 
-pub use descriptor::{Catalog, ConfigFault, ConfigField, ConfigKind, Descriptor, Port, PortsError};
 pub use failure::Failure;
 pub use interrupt::Interrupt;
 pub(crate) use invocation::{
@@ -54,6 +52,9 @@ pub(crate) use outside::Door;
 pub use outside::{Outside, WeakOutside};
 pub use registry::{Maker, Registry};
 pub use setup::{Input, Output, Setup};
+pub use windlass_plan::catalog::{
+    Catalog, ConfigFault, ConfigField, ConfigKind, Descriptor, Port, PortsError,
+};
 
 /// What runs at a node of a graph.
 ///

@@ -9,8 +9,8 @@ use super::{
     Catalog, Component, ConfigFault, Descriptor, Failure, Invocation, Output, Reentrant, Setup,
     built_in,
 };
-use crate::model::Config;
-use crate::payload::Payload;
+use windlass_plan::model::Config;
+use windlass_value::graph::Payload;
 
 /// Makes a component.
 pub type Maker = Arc<dyn Fn() -> Box<dyn Component> + Send + Sync>;

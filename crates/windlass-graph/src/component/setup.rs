@@ -7,9 +7,9 @@ use std::sync::Arc;
 use windlass_sync::lock::Notify;
 
 use super::{Door, Failure, Outside};
-use crate::compile::{NodePlan, PortPlan};
-use crate::model::{Config, Graph};
-use crate::payload::{Data, Payload};
+use windlass_plan::compile::{NodePlan, PortPlan};
+use windlass_plan::model::{Config, Graph};
+use windlass_value::graph::{Data, Payload};
 
 /// What a component is configured with.
 #[derive(Debug)]

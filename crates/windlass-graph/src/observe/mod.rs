@@ -55,7 +55,7 @@ use buffer::Buffer;
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::model::named;
+use windlass_plan::model::named;
 
 named! {
     /// How much a run says about itself.

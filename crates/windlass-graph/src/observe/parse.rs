@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::assertion::{Assertion, Assertions, Kind};
 use super::matcher::{Condition, Matcher, Relation};
-use crate::limits::Limits;
-use crate::load::values;
+use windlass_plan::Limits;
+use windlass_plan::load::values;
 
 /// What is wrong with a file of assertions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::entry::{CallEntry, Entry, EpochEntry, LoopEntry, Output, Seen};
-use crate::payload::Payload;
+use windlass_value::graph::Payload;
 
 impl Entry {
     pub(crate) fn to_json(&self) -> Value {

@@ -12,8 +12,8 @@ use super::entry::Entry;
 use super::playback::PlayedBack;
 use super::writer::Header;
 use super::{BESIDE_SHIFT, GRAPH_FILE, RUN_FILE, SUM_FIELD, VERSION};
-use crate::model::{Graph, LoopKind};
 use crate::run::{Snapshot, StopReason};
+use windlass_plan::model::{Graph, LoopKind};
 
 /// A recording of a run, from [`RunOptions::record`](crate::RunOptions).
 #[derive(Debug, Clone)]
@@ -237,7 +237,7 @@ impl Recording {
             found.map_or(u32::MAX, |found| found as u32)
         };
         let lanes = |recorded: &[(u64, bool)]| -> Vec<(u64, bool)> {
-            let of = |lane: &crate::model::Lane| {
+            let of = |lane: &windlass_plan::model::Lane| {
                 let found = self.lanes.iter().position(|id| *id == lane.id);
                 found.and_then(|found| recorded.get(found).copied())
             };

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{GRAPH_FILE, RUN_FILE, SUM_FIELD, VERSION};
-use crate::model::Graph;
 use crate::run::Snapshot;
+use windlass_plan::model::Graph;
 
 /// What the first line says.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -14,7 +14,7 @@ use super::facts::nanos;
 use super::lane::LaneState;
 use super::machine::Machine;
 use super::outside::{wait_here, wait_outside};
-use crate::model::{Lane, LaneKind, OnDeadlineMiss, OverrunPolicy};
+use windlass_plan::model::{Lane, LaneKind, OnDeadlineMiss, OverrunPolicy};
 
 /// A lane that follows the real clock.
 #[derive(Debug, Clone)]
@@ -221,7 +221,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::Cadence;
-    use crate::model::OverrunPolicy;
+    use windlass_plan::model::OverrunPolicy;
 
     fn next(policy: OverrunPolicy, end: u64) -> (u64, u64) {
         let cadence = Cadence {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::health::{Health, HealthKind, Place};
 use crate::component::{PackedId, Received, Staged};
-use crate::model::{CopyPolicy, Edge, Mode, Overflow};
+use windlass_plan::model::{CopyPolicy, Edge, Mode, Overflow};
 
 /// A channel while a run goes on. The default has no room and no readers: what is left behind when another
 /// part of the run has the real one.

@@ -11,7 +11,7 @@ use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::trace::{Recorded, TraceName};
 use crate::component::Staged;
-use crate::model::{EdgeKind, Overflow};
+use windlass_plan::model::{EdgeKind, Overflow};
 
 /// Where in an epoch something is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]

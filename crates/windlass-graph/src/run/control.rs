@@ -16,10 +16,10 @@ use super::result::ErrorCode;
 use super::tap::{Tap, TapError};
 use super::trace::TraceName;
 use super::under_way::UnderWay;
-use crate::compile::Plan;
 use crate::component::Failure;
-use crate::model::{Config, LaneKind, Readers};
 use crate::observe::Observer;
+use windlass_plan::compile::Plan;
+use windlass_plan::model::{Config, LaneKind, Readers};
 
 /// Asks things of a run while it goes on. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::overlap::Overlap;
 use super::threads::pool_of;
 use super::trigger::plain_edges;
-use crate::compile::Plan;
 use crate::component::refuses_early;
-use crate::model::{CopyPolicy, EdgeKind, LaneKind, Mode, OnError};
+use windlass_plan::compile::Plan;
+use windlass_plan::model::{CopyPolicy, EdgeKind, LaneKind, Mode, OnError};
 
 /// What does not change in a run.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Facts {
         let graph = &plan.graph;
         let holds_off =
             |e: usize| graph.edges[e].policy.backpressure && is_finite(plan.edges[e].from);
-        let component = |(c, component): (usize, &crate::model::Component)| {
+        let component = |(c, component): (usize, &windlass_plan::model::Component)| {
             let out = || {
                 let outputs = plan.nodes[c].outputs.iter();
                 outputs.flat_map(|port| port.edges.iter().copied())
@@ -124,7 +124,7 @@ impl Facts {
                 overlaps_itself: graph.lanes[plan.nodes[c].lane].kind == LaneKind::ThreadPool,
             }
         };
-        let edge = |(e, edge): (usize, &crate::model::Edge)| EdgeFacts {
+        let edge = |(e, edge): (usize, &windlass_plan::model::Edge)| EdgeFacts {
             kind: edge.kind,
             reader_lane: plan.nodes[plan.edges[e].to].lane,
             region_from: plan.region_of[plan.edges[e].from],
@@ -135,10 +135,10 @@ impl Facts {
             refuses_early: refuses_early(edge),
             holds_off: holds_off(e),
         };
-        let previous_tick = |(e, edge): (usize, &crate::model::Edge)| {
+        let previous_tick = |(e, edge): (usize, &windlass_plan::model::Edge)| {
             (edge.policy.mode == Mode::PreviousTick).then_some(e)
         };
-        let here = |region: &crate::compile::Region| match region.components.as_slice() {
+        let here = |region: &windlass_plan::compile::Region| match region.components.as_slice() {
             &[component] if region.composite_loop.is_none() => match pool_of(plan, component) {
                 None => component as u32,
                 Some(_) => NOT_HERE,

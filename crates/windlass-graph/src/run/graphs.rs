@@ -13,7 +13,7 @@ use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
 
 use super::under_way::UnderWay;
-use crate::compile::Plan;
+use windlass_plan::compile::Plan;
 
 /// The runs of a runtime.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! Health events: what went wrong without ending the run. The same thing at the same place is one event with a
 //! count, and there is a limit on how many there are.
 
-use crate::compile::Plan;
-use crate::model::named;
+use windlass_plan::compile::Plan;
+use windlass_plan::model::named;
 
 named! {
     /// What kind of thing went wrong.

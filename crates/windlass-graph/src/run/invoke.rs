@@ -12,7 +12,7 @@ use super::trigger::From;
 use crate::component::{
     Call, Component, Env, Failure, Invocation, Origin, Outbox, Received, Reentrant,
 };
-use crate::model::OnError;
+use windlass_plan::model::OnError;
 
 /// What is called.
 pub(crate) enum Body<'a> {

@@ -17,8 +17,8 @@ use super::spread::Spread;
 use super::threads::{Pool, pools_of};
 use super::trace::{Recorded, TraceName};
 use super::trigger::follows_time;
-use crate::compile::Plan;
-use crate::model::{LaneKind, OnDeadlineMiss};
+use windlass_plan::compile::Plan;
+use windlass_plan::model::{LaneKind, OnDeadlineMiss};
 
 /// A lane in a run.
 #[derive(Debug, Clone)]

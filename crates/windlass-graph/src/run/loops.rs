@@ -10,8 +10,8 @@ use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::trace::{Recorded, TraceName};
 use crate::component::{LoopReport, Staged};
-use crate::model::{Convergence, LoopKind, LoopPolicy, Overflow, PartialSuccess};
-use crate::payload::Payload;
+use windlass_plan::model::{Convergence, LoopKind, LoopPolicy, Overflow, PartialSuccess};
+use windlass_value::graph::Payload;
 
 /// What a loop that is running keeps to itself.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::machine::Machine;
 use super::result::StopReason;
-use crate::model::{EdgeKind, Overflow, named};
+use windlass_plan::model::{EdgeKind, Overflow, named};
 
 /// Something that a run did not deliver.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,11 +30,11 @@ use super::threads::Memory;
 use super::trace::{Recorded, TraceName, Tracing};
 use super::trigger::{Ready, Trigger};
 use super::watch::{Leash, Watch};
-use crate::compile::{Plan, Region};
 use crate::component::{Component, Door, Env, Outbox, Received, Reentrant, Staged};
-use crate::model::Config;
-use crate::payload::Payload;
 use crate::record::{Script, Tape};
+use windlass_plan::compile::{Plan, Region};
+use windlass_plan::model::Config;
+use windlass_value::graph::Payload;
 
 /// Everything that a run owns.
 pub(crate) struct Machine {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::machine::Machine;
-use crate::model::LaneKind;
+use windlass_plan::model::LaneKind;
 
 /// The version of the samples' fields.
 pub const METRIC_SCHEMA_VERSION: &str = "1";
@@ -220,7 +220,7 @@ impl Machine {
                 "runtime.channel.waiting": self.channels[place].waiting(),
                 "runtime.channel.message_age_ms": counts.message_age as f64 / NS_PER_MS,
             );
-            if edge.kind == crate::model::EdgeKind::Async {
+            if edge.kind == windlass_plan::model::EdgeKind::Async {
                 let counts = &self.counts.asynchronous[place];
                 add!(subject(samples, "", "", &edge.id),
                     "runtime.async.accepted_count": counts.accepted,

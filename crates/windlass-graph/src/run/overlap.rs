@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 
 use super::machine::{Halt, Machine};
 use super::pool::Ahead;
-use crate::compile::Plan;
-use crate::model::{BoundaryRole, LaneKind, LaneOverflow};
+use windlass_plan::compile::Plan;
+use windlass_plan::model::{BoundaryRole, LaneKind, LaneOverflow};
 
 /// Which regions may be collected ahead of their turn.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Overlap {
     /// `role` says the boundary role of a component.
     pub(crate) fn of(plan: &Plan, role: impl Fn(usize) -> BoundaryRole) -> Overlap {
         let lane_of = |component: usize| &plan.graph.lanes[plan.nodes[component].lane];
-        let may_fly = |region: &crate::compile::Region| match region.components.as_slice() {
+        let may_fly = |region: &windlass_plan::compile::Region| match region.components.as_slice() {
             &[component] if region.composite_loop.is_none() => {
                 let lane = lane_of(component);
                 let refuses =

@@ -25,7 +25,7 @@ use super::trace::{NONE, TraceName};
 use super::trigger::Ready;
 use super::watch::Leash;
 use crate::component::{Call, Component, Env, Outbox, Received, Reentrant};
-use crate::model::{LaneKind, LaneOverflow, OnError, Priority};
+use windlass_plan::model::{LaneKind, LaneOverflow, OnError, Priority};
 
 /// Invocations on their way to a thread, one after another.
 pub(crate) struct Job {

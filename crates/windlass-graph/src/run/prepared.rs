@@ -26,11 +26,11 @@ use super::result::{ErrorCode, RunResult, StopReason};
 use super::taping::replay_options;
 use super::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictly};
 use super::trace::Trace;
-use crate::compile::{CompileError, Plan, compile};
 use crate::component::{Catalog, Failure, Registry};
-use crate::model::{BoundaryRole, Graph};
 use crate::observe::Level;
 use crate::record::{Playback, Recording, Replayed, Script, Tape, TapeKind};
+use windlass_plan::compile::{CompileError, Plan, compile};
+use windlass_plan::model::{BoundaryRole, Graph};
 
 /// A compiled graph with the types of its components. Each run makes components of its own.
 ///
@@ -76,7 +76,7 @@ pub struct Running {
 }
 
 impl Prepared {
-    /// Compiles a graph. Whether it makes sense is for [`check`](crate::check) to say.
+    /// Compiles a graph. Whether it makes sense is for [`check`](windlass_plan::check) to say.
     pub fn new(graph: Graph, registry: Registry) -> Result<Prepared, CompileError> {
         Ok(Prepared {
             plan: Arc::new(compile(graph)?),

@@ -9,7 +9,7 @@ use super::options::Snapshot;
 use super::taping::TapeEnd;
 use super::threads::LaneGrant;
 use super::trace::Trace;
-use crate::model::named;
+use windlass_plan::model::named;
 
 /// What came of a run.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::payload::Payload;
+use windlass_value::graph::Payload;
 
 /// Keyed values. What is written in an epoch is visible from the next on.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -19,8 +19,8 @@ use windlass_runtime::dispatch::{
 };
 
 use super::pool::Job;
-use crate::compile::Plan;
-use crate::model::{Graph, Lane, LaneKind, OsPolicy, Priority, RtPolicy};
+use windlass_plan::compile::Plan;
+use windlass_plan::model::{Graph, Lane, LaneKind, OsPolicy, Priority, RtPolicy};
 
 /// The threads of a lane, or of one of its components.
 #[derive(Debug, Clone)]
@@ -195,7 +195,7 @@ fn cpus(graph: &Graph, lane: &Lane) -> Option<Vec<usize>> {
         if kept.is_empty() {
             return None;
         }
-        mine = (0..crate::check::Machine::this().cpus).collect();
+        mine = (0..windlass_plan::check::Machine::this().cpus).collect();
     }
     let left: Vec<usize> = mine
         .iter()

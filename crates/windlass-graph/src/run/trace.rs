@@ -7,11 +7,11 @@ use std::io;
 use serde_json::{Map, Value, json};
 
 use super::options::RunOptions;
-use crate::compile::Plan;
 use crate::component::{MessageId, PackedId};
-use crate::model::named;
 use crate::observe::Level;
 use crate::record::Digest;
+use windlass_plan::compile::Plan;
+use windlass_plan::model::named;
 
 named! {
     /// What happened.

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use super::channel::Channel;
 use super::facts::nanos;
 use super::health::Health;
-use crate::compile::Plan;
 use crate::component::Received;
-use crate::model::{
+use windlass_plan::compile::Plan;
+use windlass_plan::model::{
     ClockDomain, Component, Condition, EventSourceKind, TriggerKind, TriggerPolicy,
 };
 

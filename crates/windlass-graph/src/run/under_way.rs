@@ -5,7 +5,7 @@
 
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::compile::Plan;
+use windlass_plan::compile::Plan;
 
 /// The calls that are under way, counted by component.
 #[derive(Debug)]

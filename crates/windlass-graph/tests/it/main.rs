@@ -1,26 +1,11 @@
-//! What graph files mean, one module per promise.
+//! What running graphs do, one module per promise.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "tests use the standard library directly"
 )]
 
-mod arbitrary;
-mod borders;
-mod broken;
-mod checks;
 mod docs;
-mod examples;
-mod limits;
-mod lints;
-mod loader;
-mod partial;
-mod payloads;
 mod run;
-mod scale;
-mod schema;
-mod sources;
-mod subgraphs;
+#[path = "../../../windlass-plan/tests/it/support.rs"]
 mod support;
-mod templates;
-mod yaml;

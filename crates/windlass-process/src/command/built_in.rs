@@ -15,10 +15,10 @@ use super::{Commands, Completer, YieldError};
 use crate::error::SpawnError;
 use crate::exit::MonitorRef;
 use crate::message::{Message, Topic};
-use crate::payload::{Payload, Payloads};
-use crate::pid::Pid;
 use crate::spawn::{ProcessHandle, Spawn};
 use crate::step::Process;
+use windlass_value::Pid;
+use windlass_value::{Payload, Payloads};
 
 /// Completes after a while.
 #[derive(Debug, Clone, Copy)]

@@ -41,9 +41,9 @@ use crate::error::SpawnError;
 use crate::exit::{ExitReason, message_of};
 use crate::host::Host;
 use crate::message::Message;
-use crate::payload::Payload;
-use crate::pid::Pid;
 use crate::shell::{Core, Resident, Signal};
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// Why what was asked for is not there.
 #[derive(Debug, Clone, PartialEq)]

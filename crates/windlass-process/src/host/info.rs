@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::pid::Pid;
 use crate::shell::Resident;
+use windlass_value::Pid;
 
 /// A process at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]

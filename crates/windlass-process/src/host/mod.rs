@@ -30,11 +30,11 @@ use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::groups::Groups;
 use crate::mail::MailboxPolicy;
 use crate::message::Message;
-use crate::pid::{Pid, Place};
 use crate::relay::{Relay, RemoteSignal};
 use crate::shell::{Core, Resident, Signal};
 use crate::spawn::Spawn;
 use crate::weigh::MAILBOX_BYTES;
+use windlass_value::{NodeId, Pid};
 
 /// A place for processes on a runtime. Cheap to clone.
 ///
@@ -61,7 +61,7 @@ pub struct Host(pub(crate) Arc<Shared>);
 /// What the processes of a host share.
 pub(crate) struct Shared {
     pub(crate) runtime: Handle,
-    place: Place,
+    node_id: NodeId,
     incarnation: u64,
     is_default: bool,
     counts: Padded<Counts>,
@@ -215,11 +215,11 @@ impl HostBuilder {
         if !self.mailbox.is_possible() {
             return Err(BuildError::NoRoom);
         }
-        let place = Place::of(self.node.as_deref(), &self.name).map_err(BuildError::Name)?;
+        let node_id = NodeId::of(self.node.as_deref(), &self.name).map_err(BuildError::Name)?;
         let shards = std::iter::repeat_with(Padded::default).take(SHARDS);
         Ok(Arc::new(Shared {
             runtime: runtime.clone(),
-            place,
+            node_id,
             // A simulation has its own dice.
             incarnation: runtime.random(),
             is_default: self.is_default,
@@ -327,7 +327,8 @@ impl Host {
 
     /// A node cannot be reached any more: links and monitors that lead there end with `NoConnection`.
     pub fn lose_node(&self, node: &str) {
-        let lost = |pid: Pid| pid.place() != self.0.place && pid.node().as_deref() == Some(node);
+        let lost =
+            |pid: Pid| pid.node_id() != self.0.node_id && pid.node().as_deref() == Some(node);
         for process in self.0.all() {
             for exited in process.shell().bonds_to(&lost) {
                 process.shell().tell_exit(exited);
@@ -490,7 +491,7 @@ impl Shared {
     pub(crate) fn new_pid(&self) -> Pid {
         // Relaxed: only its being another one counts.
         let number = self.counts.latest.fetch_add(1, Ordering::Relaxed) + 1;
-        Pid::new(self.place, self.incarnation, number)
+        Pid::new(self.node_id, self.incarnation, number)
     }
 
     pub(crate) fn count_unread(&self, messages: usize) {
@@ -527,7 +528,7 @@ impl Shared {
     }
 
     fn is_own(&self, pid: Pid) -> bool {
-        pid.place() == self.place && pid.incarnation() == self.incarnation
+        pid.node_id() == self.node_id && pid.incarnation() == self.incarnation
     }
 
     pub(crate) fn find(&self, pid: Pid) -> Option<Arc<dyn Resident>> {
@@ -540,7 +541,7 @@ impl Shared {
 
     /// Whether this PID named a process here that has ended.
     pub(crate) fn is_gone(&self, pid: Pid) -> bool {
-        pid.place() == self.place && self.find(pid).is_none()
+        pid.node_id() == self.node_id && self.find(pid).is_none()
     }
 
     /// Everybody, the oldest first.
@@ -559,7 +560,7 @@ impl Shared {
         if let Some(process) = self.find(to) {
             return process.deliver(message);
         }
-        if to.place() == self.place {
+        if to.node_id() == self.node_id {
             // It has ended, or it is of an earlier incarnation.
             let why = Why::NoProcess;
             return Err(Undelivered { message, why });
@@ -642,7 +643,7 @@ impl Shared {
         if from == to {
             return;
         }
-        if !self.is_own(to) && to.place() != self.place {
+        if !self.is_own(to) && to.node_id() != self.node_id {
             if one.shell().add_link(to, Peer::Elsewhere(to)) {
                 self.send_signal(to, RemoteSignal::Link(from));
             }
@@ -665,7 +666,7 @@ impl Shared {
             Some(other) => {
                 other.shell().remove_link(one.shell().pid);
             }
-            None if to.place() != self.place => {
+            None if to.node_id() != self.node_id => {
                 self.send_signal(to, RemoteSignal::Unlink(one.shell().pid));
             }
             None => {}
@@ -679,7 +680,7 @@ impl Shared {
             // The watcher has ended itself; nobody is there to be told.
             return MonitorRef(0);
         };
-        if !self.is_own(target) && target.place() != self.place {
+        if !self.is_own(target) && target.node_id() != self.node_id {
             self.send_signal(target, RemoteSignal::Monitor { by, id });
             return id;
         }
@@ -706,7 +707,7 @@ impl Shared {
     pub(crate) fn end_monitor(&self, target: Pid, by: Pid, id: MonitorRef) {
         match self.find(target) {
             Some(process) => process.shell().remove_observer(by, id),
-            None if target.place() != self.place => {
+            None if target.node_id() != self.node_id => {
                 self.send_signal(target, RemoteSignal::Demonitor { by, id });
             }
             None => {}
@@ -716,7 +717,7 @@ impl Shared {
     pub(crate) fn cancel(&self, pid: Pid, reason: Arc<str>) {
         match self.find(pid) {
             Some(process) => process.shell().signal(Signal::Cancel(reason)),
-            None if pid.place() != self.place => {
+            None if pid.node_id() != self.node_id => {
                 self.send_signal(pid, RemoteSignal::Cancel(reason));
             }
             None => {}
@@ -728,7 +729,7 @@ impl Shared {
             Some(process) => {
                 process.shell().kill();
             }
-            None if pid.place() != self.place => self.send_signal(pid, RemoteSignal::Kill),
+            None if pid.node_id() != self.node_id => self.send_signal(pid, RemoteSignal::Kill),
             None => {}
         }
     }
@@ -782,7 +783,7 @@ impl Shared {
     }
 
     fn name(&self) -> Arc<str> {
-        Pid::new(self.place, 0, 0).host()
+        Pid::new(self.node_id, 0, 0).host()
     }
 }
 

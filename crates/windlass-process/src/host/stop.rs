@@ -13,9 +13,9 @@ use super::info::info;
 use super::{CLOSED, ONE, Shared};
 use crate::bonds::announce;
 use crate::exit::ExitReason;
-use crate::payload::Payload;
-use crate::pid::Pid;
 use crate::shell::{Resident, SHUTDOWN, Shell, Signal};
+use windlass_value::Payload;
+use windlass_value::Pid;
 
 /// How far it is.
 #[derive(Default)]

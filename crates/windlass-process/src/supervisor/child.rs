@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::Supervisor;
 use crate::error::SpawnError;
 use crate::exit::ExitReason;
-use crate::pid::Pid;
 use crate::spawn::Spawn;
+use windlass_value::Pid;
 
 /// When a child is started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

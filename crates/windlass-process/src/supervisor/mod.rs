@@ -39,8 +39,8 @@ use crate::address::Address;
 use crate::error::{AskError, SpawnError};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
-use crate::pid::Pid;
 use crate::spawn::Spawn;
+use windlass_value::Pid;
 
 /// What a supervisor does when a child has to be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

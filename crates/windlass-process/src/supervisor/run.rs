@@ -19,7 +19,7 @@ use crate::actor::{Context, Event};
 use crate::address::Reply;
 use crate::error::{AskError, SpawnError};
 use crate::exit::{ExitReason, Exited, Fault};
-use crate::pid::Pid;
+use windlass_value::Pid;
 
 /// What a supervisor is asked.
 pub(crate) enum Order {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Strategy;
 use super::child::Restart;
 use crate::exit::ExitReason;
-use crate::pid::Pid;
+use windlass_value::Pid;
 
 /// A supervisor and everything below it at one moment.
 #[derive(Debug, Clone, PartialEq)]
