@@ -115,7 +115,7 @@ pub(crate) fn examples() -> Vec<String> {
 
 /// A fixture of the graph crate.
 pub(crate) fn broken(name: &str) -> String {
-    format!("crates/windlass-graph/tests/fixtures/broken/{name}.yaml")
+    format!("crates/windlass-plan/tests/fixtures/broken/{name}.yaml")
 }
 
 /// Compares with a golden file; `WINDLASS_BLESS=1` writes it instead.
