@@ -21,7 +21,7 @@ use crate::compile_cost;
 use crate::guest::LuaGuest;
 use crate::interpreter::{Inner, Level, Printed};
 use crate::op::{Op, Refusal, duration, pid_of};
-use crate::preempt::with_budget;
+use crate::preempt::{is_thrown, with_budget};
 use crate::script::Script;
 use crate::state::{Notes, Part};
 use crate::value::{Buffer, LuaPid, to_lua, to_payload};
@@ -208,6 +208,7 @@ pub(crate) fn library(
         add_output(lua, &native, &inner)?;
         add_world(lua, &native, &inner, &script)?;
         native.set("patterns", crate::pattern::library(lua)?)?;
+        native.set("is_thrown", lua.create_function(|_, ()| Ok(is_thrown()))?)?;
         // Only now: where the memory was not enough, it is tried again.
         native.set_metatable(None)?;
         native.raw_get::<Value>(name)

@@ -145,6 +145,17 @@ for _, library in pairs(libraries) do setmetatable(library, lazy) end
 
 ---- the standard library, as far as it is ours ----
 
+-- A kill is thrown from a hook, and Lua calls message handlers there, with hooks off: one that never
+-- ends could not be ended. So the handler of a script is not called for a kill.
+local function call_with_handler(fn, handler, ...)
+  if type(handler) ~= "function" then return xpcall(fn, handler, ...) end
+  local is_thrown = native.is_thrown
+  return xpcall(fn, function(e)
+    if is_thrown() then return e end
+    return handler(e)
+  end, ...)
+end
+
 env = {
   assert = assert, collectgarbage = later("collectgarbage"),
   error = error, getmetatable = function(value)
@@ -159,7 +170,7 @@ env = {
     end
     return setmetatable(value, meta)
   end,
-  tonumber = tonumber, tostring = tostring, type = type, xpcall = xpcall, load = later("load"),
+  tonumber = tonumber, tostring = tostring, type = type, xpcall = call_with_handler, load = later("load"),
   require = later("require"), _VERSION = _VERSION,
   coroutine = {
     create = co.create, resume = co.resume, wrap = co.wrap, yield = co.yield, close = co.close,

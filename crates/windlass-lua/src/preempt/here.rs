@@ -18,6 +18,8 @@ struct Here {
     blocked: Cell<u32>,
     /// How many instructions the hook has waited for the prelude to end.
     inside: Cell<u32>,
+    /// True from the moment that the hook throws until the next base is entered.
+    thrown: Cell<bool>,
     why: Cell<Why>,
     task: Cell<u64>,
     slice: Cell<Option<*const dyn Slice>>,
@@ -32,6 +34,7 @@ thread_local! {
             base: Cell::new(ptr::null_mut()),
             blocked: Cell::new(0),
             inside: Cell::new(0),
+            thrown: Cell::new(false),
             why: Cell::new(Why::Yielded),
             task: Cell::new(0),
             slice: Cell::new(None),
@@ -135,12 +138,24 @@ pub(crate) fn is_ending() -> bool {
     ending.unwrap_or(false)
 }
 
+/// The hook is about to throw out what runs here.
+pub(super) fn set_thrown() {
+    HERE.with(|here| here.thrown.set(true));
+}
+
+/// Returns true if the hook has thrown out what runs here. Message handlers of scripts are not
+/// called then: Lua calls them inside of the hook, where no hook could end them.
+pub(crate) fn is_thrown() -> bool {
+    HERE.with(|here| here.thrown.get())
+}
+
 /// A base is about to run.
 pub(super) fn enter(base: *mut lua_State, guard: &Guard<'_>) {
     HERE.with(|here| {
         here.base.set(base);
         here.blocked.set(0);
         here.inside.set(0);
+        here.thrown.set(false);
         here.task.set(guard.task.get());
     });
     set_innermost(base);

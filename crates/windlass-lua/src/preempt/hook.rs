@@ -72,6 +72,7 @@ unsafe extern "C-unwind" fn hook(state: *mut lua_State, record: *mut lua_Debug) 
         if throws || must_end {
             // Whatever catches this runs into the next.
             soon(state);
+            here::set_thrown();
             ffi::luaL_error(state, c"interrupted: its time is over".as_ptr());
         }
         every(state, AGAIN as u32);

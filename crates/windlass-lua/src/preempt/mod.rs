@@ -35,7 +35,7 @@ use mlua::ffi;
 use mlua::{IntoLuaMulti, Lua, MultiValue, Table, Thread};
 use windlass_vm::Budget;
 
-pub(crate) use here::{Guard, is_ending, with_budget};
+pub(crate) use here::{Guard, is_ending, is_thrown, with_budget};
 pub use signal::SignalError;
 pub(crate) use signal::{bell, install};
 

@@ -397,6 +397,49 @@ fn a_process_is_killed_in_the_middle_of_a_match() {
     }
 }
 
+/// Lua calls a message handler where the error is thrown. A kill is thrown from a hook, and inside of
+/// a hook no other hook is called: a handler that never ends could not be ended.
+#[test]
+fn a_message_handler_that_never_ends_does_not_survive_a_kill() {
+    for placement in BOTH {
+        real(|| async move {
+            let lua = interpreter(placement);
+            let text = "function main()
+                process.register('handler')
+                local function forever() while true do end end
+                -- Inside of a function of C, where a task cannot yield.
+                table.sort({1, 2}, function() xpcall(forever, forever) end)
+            end";
+            let task = lua.spawn_text("handler", text, []).expect("it starts");
+            while lua.vm().host().whereis("handler").is_none() {
+                windlass_runtime::time::sleep(Duration::from_millis(5)).await;
+            }
+            task.kill();
+            assert_eq!(task.join().await.reason, ExitReason::Killed);
+            assert!(lua.vm().snapshot().stuck.is_empty(), "its thread is free");
+        });
+    }
+}
+
+/// What `xpcall` gives with handlers of a script, as C's gives it.
+#[test]
+fn a_message_handler_is_called_with_the_error() {
+    real(|| async {
+        let lua = interpreter(Placement::Pool);
+        let text = "function main()
+            local ok, e, none = xpcall(error, function(e) return e .. '!', 2 end, 'no')
+            assert(not ok and e == 'no!' and none == nil)
+            local got = table.pack(xpcall(function(...) yield() return ... end, print, 1, nil, 3))
+            assert(got.n == 4 and got[1] and got[2] == 1 and got[4] == 3)
+            local refused, why = pcall(xpcall, print, 7)
+            assert(not refused and why:find('function expected'), why)
+            ok, e = xpcall(function() error({}) end, function(e) error(e) end)
+            return not ok
+        end";
+        assert_eq!(value(&lua, text).await, true.into());
+    });
+}
+
 /// The standard functions that are ours give what C's give, short or long.
 #[test]
 fn long_calls_of_the_library_give_what_short_ones_give() {
