@@ -166,7 +166,7 @@ impl fmt::Display for RecordingError {
             ),
             RecordingError::Opaque { place } => write!(
                 f,
-                "{place} cannot be written down: it is a Rust value that only this program knows, or of more than a million values; send what any process understands, and less of it, while recording"
+                "{place} cannot be written down: it is a Rust value that only this program knows, has more than a million values, or has lists and maps more than 50 levels deep; send what any process understands, and less of it, while recording"
             ),
         }
     }

@@ -19,12 +19,17 @@ pub(super) type Bad = String;
 /// in each of them.
 const MOST_VALUES: usize = 1_000_000;
 
+/// How many lists and maps may be inside of each other: the reader of JSON takes 127 levels, and a
+/// map is two of them. A bound is needed anyway, because this calls itself for each level.
+const MOST_LEVELS: usize = 50;
+
 pub(super) fn of_payload(payload: &Payload) -> Result<Value, Opaque> {
-    of_part(payload, &mut { MOST_VALUES })
+    of_part(payload, MOST_LEVELS, &mut { MOST_VALUES })
 }
 
-fn of_part(payload: &Payload, left: &mut usize) -> Result<Value, Opaque> {
+fn of_part(payload: &Payload, levels: usize, left: &mut usize) -> Result<Value, Opaque> {
     *left = left.checked_sub(1).ok_or(Opaque)?;
+    let inner = || levels.checked_sub(1).ok_or(Opaque);
     Ok(match payload {
         Payload::Nil => Value::Null,
         Payload::Bool(value) => json!(value),
@@ -34,14 +39,15 @@ fn of_part(payload: &Payload, left: &mut usize) -> Result<Value, Opaque> {
         Payload::Text(text) => json!(&**text),
         Payload::Bytes(bytes) => json!({"b": hex(bytes)}),
         Payload::List(values) => {
-            let values: Result<Vec<_>, _> =
-                values.iter().map(|value| of_part(value, left)).collect();
-            Value::Array(values?)
+            let levels = inner()?;
+            let values = values.iter().map(|value| of_part(value, levels, left));
+            Value::Array(values.collect::<Result<_, _>>()?)
         }
         Payload::Map(entries) => {
+            let levels = inner()?;
             let mut map = Map::new();
             for (key, value) in entries.iter() {
-                map.insert((**key).to_owned(), of_part(value, left)?);
+                map.insert((**key).to_owned(), of_part(value, levels, left)?);
             }
             json!({"m": map})
         }

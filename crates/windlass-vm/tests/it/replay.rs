@@ -292,6 +292,41 @@ fn what_is_no_recording_is_refused() {
     });
 }
 
+/// The reader of a recording takes 127 levels of JSON, and no stack is endless.
+#[test]
+fn a_payload_of_many_levels_is_refused_by_a_recording_and_the_guests_go_on() {
+    let deep = |levels: usize| {
+        (0..levels).fold(Payload::Nil, |inner, level| match level % 2 {
+            0 => Payload::from(vec![inner]),
+            _ => Payload::map([("inner", inner)]),
+        })
+    };
+    for (levels, refused) in [(50, false), (51, true), (1_000_000, true)] {
+        let folder = Folder::new();
+        real(2, || async {
+            let vm = vm(Placement::Reactor)
+                .record(folder.file("recording"))
+                .build()
+                .expect("a VM");
+            let hears = program([Code::Hear("*", None), Code::Return]);
+            let task = vm.spawn(Machine::new(&hears)).expect("a task");
+            let host = Host::current().expect("a host");
+            host.send(task.pid(), Message::new("any", deep(levels)))
+                .expect("sent");
+            assert!(task.join().await.value == deep(levels));
+            let ended = vm.end_recording().await;
+            assert_eq!(ended.is_err(), refused, "{levels} levels: {ended:?}");
+        });
+        if !refused {
+            real(1, || async {
+                let file = folder.file("recording");
+                let replay = vm(Placement::Reactor).replay(&file).build();
+                replay.expect("what is written can be read");
+            });
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_written_down_is_said_and_the_guests_go_on() {
     let folder = Folder::new();
