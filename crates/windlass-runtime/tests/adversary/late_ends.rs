@@ -1,8 +1,10 @@
 //! Ends that somebody waits for: threads whose thread-locals take long, sections that children borrow
 //! from, guards that were moved to another stack.
 
+use std::cell::Cell;
 use std::cell::RefCell;
 use std::future::pending;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Instant;
@@ -137,6 +139,15 @@ fn a_coroutine_driven_by_hand_waits_for_the_children_of_its_scope_when_it_is_dro
     assert!(report.is_clean(), "{report}");
 }
 
+/// Says when it is dropped.
+struct SetOnDrop(Rc<Cell<bool>>);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.set(true);
+    }
+}
+
 /// The child is pinned to the only worker, on which the drop waits for it.
 #[test]
 fn a_set_that_is_dropped_on_the_worker_of_its_scopes_children_ends() {
@@ -145,10 +156,12 @@ fn a_set_that_is_dropped_on_the_worker_of_its_scopes_children_ends() {
         .stack_size(256 << 10)
         .spawn_on(runtime.handle(), || {
             let begun = Arc::new(AtomicUsize::new(0));
+            let has_ended = Rc::new(Cell::new(false));
             let set = LocalSet::new();
-            let seen = begun.clone();
+            let (seen, ends) = (begun.clone(), SetOnDrop(has_ended.clone()));
             coroutine::wait(set.run_until(async {
                 drop(coroutine::spawn_local(move || {
+                    let _ends = ends;
                     coroutine::scope(|s| {
                         s.spawn(|| spins(&begun));
                     });
@@ -158,6 +171,7 @@ fn a_set_that_is_dropped_on_the_worker_of_its_scopes_children_ends() {
                 }
             }));
             drop(set);
+            assert!(has_ended.get(), "a coroutine that drops a set waits for it");
         });
     join("a coroutine that drops such a set", outer);
     let report = runtime.shutdown(ms(2000));

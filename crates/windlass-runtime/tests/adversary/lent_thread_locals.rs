@@ -248,6 +248,10 @@ fn a_worker_stays_whose_coroutine_is_leaked_and_the_shutdown_does_not_wait() {
     eventually("the value is lent", || uses.borrowed.load(SeqCst));
     let report = runtime.shutdown(Duration::from_millis(50));
     assert_eq!(report.leaked_coroutines.len(), 1, "{report}");
+    assert!(
+        report.stuck_threads.is_empty(),
+        "it is not waited for: {report}"
+    );
     assert!(!uses.was_freed_in_use());
     assert!(
         !uses.destroyed.load(SeqCst),
