@@ -17,7 +17,8 @@ use std::sync::OnceLock;
 
 use crate::context::{self, Exchange};
 use crate::sched::config::Hooks;
-use crate::sched::pool::{Pool, Remote, run_worker};
+use crate::sched::pool::{Pool, run_worker};
+use crate::sched::remote::Remote;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, thread};
 

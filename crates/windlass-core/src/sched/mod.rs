@@ -8,6 +8,7 @@ pub mod fork;
 mod idle;
 mod latch;
 pub mod pool;
+mod remote;
 pub mod simulate;
 pub(crate) mod stop;
 mod watchdog;

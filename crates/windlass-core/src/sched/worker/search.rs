@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::Worker;
 use crate::observe::EventKind;
-use crate::sched::pool::Remote;
+use crate::sched::remote::Remote;
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint, thread};
 use crate::task::{Class, Entry};
