@@ -1,8 +1,7 @@
 //! Ends that somebody waits for: threads whose thread-locals take long, sections that children borrow
 //! from, guards that were moved to another stack.
 
-use std::cell::Cell;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::pending;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -12,27 +12,32 @@
 //!   itself when it finds that there is more.
 //! - *Measuring every poll*: two clock reads cost more than the poll. Time is read once per check.
 
+mod announce;
+mod leave;
+mod pace;
+mod park;
 mod pinned;
+mod push;
 mod search;
 
 use std::cell::{Cell, RefCell};
 
+use self::announce::Gate;
+use self::pace::{Pace, interval_for};
 use self::pinned::Pinned;
 use self::search::Spinning;
 use crate::observe::EventKind;
-use crate::queue::{Batch, JobRef};
+use crate::queue::JobRef;
 use crate::sched::fork::CurrentResume;
 use crate::sched::pool::{EventHook, Pool};
 use crate::sched::remote::Remote;
 use crate::sched::stop::Phase;
-use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, XorShift, clock};
 use crate::task::state::Home;
-use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, TaskId, contain};
+use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, contain};
 use crate::tuning::{
-    BATCH_MAX, BATCH_MIN, BATCH_USUAL, EWMA_DIVISOR, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS,
-    INTERVAL_MAX, INTERVAL_MIN, LONE_NOTIFY_STRIDE, POLLS_PER_STAMP, POLLS_PER_TICK, Policy,
-    RING_CAPACITY, TIME_ONE_IN,
+    BATCH_MAX, BATCH_MIN, BATCH_USUAL, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS, Policy, RING_CAPACITY,
+    TIME_ONE_IN,
 };
 
 /// The thread's own half of a worker. The half others may touch is its [`Remote`].
@@ -80,52 +85,6 @@ struct Narration {
     hook: EventHook,
     /// Events told so far.
     told: Cell<u64>,
-}
-
-/// When to look at the clock, the injector and the driver.
-struct Pace {
-    /// Polls until the next check.
-    countdown: Cell<u32>,
-    /// Polls in the batch that is being measured, when `countdown` reaches 0.
-    batch: Cell<u32>,
-    batch_began: Cell<u64>,
-    since_injector: Cell<u32>,
-    /// The last look at the injector found something.
-    injected: Cell<bool>,
-    poll_ns: Cell<u64>,
-    interval: Cell<u32>,
-}
-
-/// Holds back calls for help, after calls that were wasted.
-#[derive(Default)]
-pub(super) struct Gate {
-    step: Cell<u64>,
-    until: Cell<u64>,
-}
-
-impl Gate {
-    /// Whether to call now; that counts as wasted until somebody has come and taken something.
-    pub(super) fn opens(&self, policy: &Policy, robbed: &AtomicBool) -> bool {
-        if robbed.swap(false, Ordering::Relaxed) {
-            self.step.set(0);
-        }
-        let now = clock::now();
-        if self.step.get() > 0 && now < self.until.get() {
-            return false;
-        }
-        let step =
-            (self.step.get() * 2).clamp(policy.lone_notify_min_ns, policy.lone_notify_max_ns);
-        self.step.set(step);
-        self.until.set(now + step);
-        true
-    }
-}
-
-/// Local sets that tasks of this worker have forgotten, or keep in its thread-locals: their coroutines
-/// unwind while the thread is still a worker of the pool on which they began.
-fn finish_local_sets() {
-    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
-    crate::thread_end::finish();
 }
 
 impl Worker {
@@ -205,44 +164,6 @@ impl Worker {
                 None if self.narrate() => {}
                 None => self.park(),
             }
-        }
-    }
-
-    /// The pool stops, or has too many workers. False: this one leaves.
-    #[cold]
-    fn heed(&self) -> bool {
-        if self.pool.stop.is_stopping() {
-            let stays = self.stopping();
-            if !stays {
-                finish_local_sets();
-                self.leave();
-            }
-            return stays;
-        }
-        let leaves = self.pinned.alive.get() == 0 && self.pool.crew.may_leave(&self.pool);
-        if leaves {
-            finish_local_sets();
-            self.retire();
-        }
-        !leaves
-    }
-
-    /// Leaves a pool that goes on. What is queued here goes where everybody looks.
-    fn retire(&self) {
-        let mut batch = Batch::default();
-        while let Some(entry) = self.take_shared() {
-            // SAFETY: rule 1: we own the entry and give it to the batch.
-            unsafe { batch.push(entry.into_raw()) };
-        }
-        if !batch.is_empty() {
-            self.pool.inject_batch(batch);
-        }
-        self.remote().pulse.set_busy(false);
-        let is_deserted = self.pool.leave_idle_set(self.searching.replace(false));
-        self.pool.stop.drained(self.index);
-        // After the fence in `leave`, too.
-        if is_deserted || self.pool.has_work(self.index) {
-            self.pool.announce();
         }
     }
 
@@ -396,47 +317,6 @@ impl Worker {
         !remote.ring.is_empty() || !remote.slot.is_empty() || self.has_pinned()
     }
 
-    /// Takes a batch's time into the running mean and starts the next batch.
-    fn measure(&self, now: u64, polls: u32) {
-        let elapsed = now.saturating_sub(self.pace.batch_began.get());
-        let counters = &self.remote().counters;
-        counters.run_ns.add(elapsed);
-        counters.run_polls.add(polls as u64);
-        if polls == 1 {
-            counters.longest_ns.raise_to(elapsed);
-        }
-        let sample = elapsed / polls.max(1) as u64;
-        let mean = (self.pace.poll_ns.get() * (EWMA_DIVISOR - 1) + sample) / EWMA_DIVISOR;
-        self.pace.poll_ns.set(mean);
-        self.pace.interval.set(interval_for(&self.policy, mean));
-        self.remote()
-            .interval
-            .store(self.pace.interval.get(), Ordering::Relaxed);
-        self.begin_batch(now);
-    }
-
-    /// Takes a batch into the mean that ends early, because there is nothing left to poll.
-    fn measure_rest(&self) {
-        // The look that found nothing was counted, too.
-        let looks = self.pace.batch.get() - self.pace.countdown.get();
-        let polls = looks.saturating_sub(1);
-        if polls > 0 {
-            self.measure(clock::now(), polls);
-        }
-    }
-
-    pub(super) fn begin_batch(&self, now: u64) {
-        let most = if self.sample_mask.get() == 0 {
-            POLLS_PER_STAMP
-        } else {
-            POLLS_PER_TICK
-        };
-        let batch = self.pace.interval.get().min(most);
-        self.pace.batch.set(batch);
-        self.pace.countdown.set(batch);
-        self.pace.batch_began.set(now);
-    }
-
     /// What is queued here: the slot, a few times in a row at most, then the ring.
     #[inline]
     fn take_local(&self) -> Option<Entry> {
@@ -529,229 +409,6 @@ impl Worker {
         first.map(|item| unsafe { Entry::from_raw(item) })
     }
 
-    // ---- where tasks go -------------------------------------------------------------------
-
-    /// The id of the next task with a name or class that this worker spawns.
-    pub(crate) fn next_id(&self) -> TaskId {
-        let number = self.numbered.get() + 1;
-        self.numbered.set(number);
-        TaskId::numbered(self.index as u16 + 1, number)
-    }
-
-    /// Queues a new task.
-    #[inline]
-    pub(crate) fn spawn(&self, entry: Entry) {
-        let remote = self.remote();
-        let spawned = self.spawned.get() + 1;
-        self.spawned.set(spawned);
-        remote.counters.submitted.one();
-        if spawned & self.sample_mask.get() == 0 {
-            self.record_frequent(EventKind::Spawn, entry.header().id().get());
-        }
-        if !entry.header().state().is_ordinary() {
-            return self.pool.inject(entry);
-        }
-        match remote.slot.put(entry.into_raw()) {
-            None if remote.ring.is_empty() => self.announce_lone(),
-            None => self.announce(),
-            Some(displaced) => {
-                // SAFETY: rule 1: the slot owned the entry and has handed it over.
-                self.push_tail(unsafe { Entry::from_raw(displaced) });
-                self.announce();
-            }
-        }
-    }
-
-    /// Queues a task that was woken on this worker: next, and without telling anybody unless that
-    /// displaces another and there is enough to do for two.
-    #[inline]
-    pub(crate) fn wake(&self, entry: Entry) {
-        let remote = self.remote();
-        let woken = self.woken.get().wrapping_add(1);
-        self.woken.set(woken);
-        if woken & self.sample_mask.get() == 0 {
-            self.record_frequent(EventKind::Wake, entry.header().id().get());
-        }
-        if !entry.header().state().is_ordinary() {
-            return self.push_unusual(entry);
-        }
-        if let Some(displaced) = remote.slot.put(entry.into_raw()) {
-            // SAFETY: rule 1: the slot owned the entry and has handed it over.
-            self.push_tail(unsafe { Entry::from_raw(displaced) });
-            if self.pool.idle.worth_announcing() && self.is_worth_a_wake() {
-                self.pool.announce();
-            }
-        }
-    }
-
-    /// Queues a task at the ring's tail.
-    #[inline]
-    fn push_tail(&self, entry: Entry) {
-        if !entry.header().state().is_ordinary() {
-            return self.push_unusual(entry);
-        }
-        if let Err(item) = self.remote().ring.push(entry.into_raw()) {
-            // SAFETY: rule 1: the ring did not take the entry.
-            self.overflow(unsafe { Entry::from_raw(item) });
-        }
-    }
-
-    /// Queues a task that is of another class than normal, or pinned.
-    #[inline(never)]
-    fn push_unusual(&self, entry: Entry) {
-        if entry.header().state().pinned_to() == Some(self.index) {
-            self.push_pinned(entry);
-        } else {
-            self.pool.inject(entry);
-        }
-    }
-
-    /// Half the ring and the newcomer move to the injector, as one batch.
-    #[cold]
-    fn overflow(&self, entry: Entry) {
-        let remote = self.remote();
-        let mut batch = remote.ring.take_half().unwrap_or_default();
-        // SAFETY: rule 1: we own the entry and give it to the batch.
-        unsafe { batch.push(entry.into_raw()) };
-        remote.counters.overflows.one();
-        remote
-            .recorder
-            .record(EventKind::Overflow, batch.len() as u64);
-        self.pool.inject_batch(batch);
-    }
-
-    /// Tells a sleeper about a task in our own ring or slot.
-    ///
-    /// The counts are read without a fence: a sleeper that goes to sleep at this very moment may be
-    /// missed. That loses no task, because this worker is awake and looks before it sleeps; what
-    /// was pushed earlier the other saw in its own last look; and the watchdog announces if the
-    /// current poll takes long (SLEEP.md).
-    #[inline]
-    fn announce(&self) {
-        if self.pool.idle.worth_announcing() {
-            self.pool.announce();
-        }
-    }
-
-    /// Tells a sleeper about a single task that this worker will probably run itself: at once if its
-    /// polls are long, and through a gate if they are short and it will soon come to it.
-    #[inline]
-    fn announce_lone(&self) {
-        if !self.pool.idle.worth_announcing() {
-            return;
-        }
-        if self.pace.poll_ns.get() >= self.policy.worth_a_wake_ns {
-            return self.pool.announce();
-        }
-        let skip = self.lone_skip.get();
-        if skip > 0 {
-            self.lone_skip.set(skip - 1);
-            return;
-        }
-        self.announce_lone_gated();
-    }
-
-    #[cold]
-    fn announce_lone_gated(&self) {
-        if self.lone.opens(&self.policy, &self.remote().robbed) {
-            self.announce();
-        } else {
-            self.lone_skip.set(LONE_NOTIFY_STRIDE);
-        }
-    }
-
-    // ---- sleeping and ending --------------------------------------------------------------
-
-    /// Sleeps until there is something to do. SLEEP.md has the protocol.
-    #[cold]
-    fn park(&self) {
-        let remote = self.remote();
-        remote.pulse.set_busy(false);
-        self.pool
-            .idle
-            .publish(self.index, self.searching.replace(false));
-        let phase = self.pool.stop.phase();
-        let has_work = !remote.inbox.is_empty() || self.pool.has_work(self.index);
-        if has_work || phase != self.phase.get() {
-            if !self.pool.idle.withdraw(self.index) {
-                // Claimed meanwhile: the token is on its way.
-                remote.parker.park();
-            }
-        } else {
-            if phase != Phase::Running {
-                self.pool.stop.drained(self.index);
-            }
-            self.sleep();
-            self.called.set(true);
-        }
-        self.searching.set(true);
-        self.pool.watchdog.worker_awake();
-    }
-
-    fn sleep(&self) {
-        let remote = self.remote();
-        remote.counters.parks.one();
-        remote.recorder.record(EventKind::Park, 0);
-        remote.pulse.set_parked(true);
-        if !self.pool.sleep_in_driver(self.index) {
-            remote.parker.park();
-        }
-        remote.pulse.set_parked(false);
-        remote.counters.unparks.one();
-        remote.recorder.record(EventKind::Unpark, 0);
-    }
-
-    /// The pool is ending. False: this worker leaves.
-    #[cold]
-    pub(crate) fn stopping(&self) -> bool {
-        let phase = self.pool.stop.phase();
-        if phase == Phase::Exiting || !self.pool.stop.may_look(self.index) {
-            if self.searching.replace(false) {
-                let _ = self.pool.idle.end_search();
-            }
-            return false;
-        }
-        if phase != self.phase.replace(phase) {
-            self.shard.registry().walk(|task| {
-                match phase {
-                    Phase::Forced => task.cancel_by_force(),
-                    _ => task.cancel(),
-                }
-                true
-            });
-        }
-        true
-    }
-
-    /// The end of the thread. Queues are empty then, unless this worker was stuck in a poll past
-    /// the deadline: what piled up meanwhile is dropped, so that its handles resolve after all.
-    fn leave(&self) {
-        while let Some(entry) = self.take_any() {
-            entry.refuse();
-        }
-    }
-
-    /// Whatever is in a queue of this worker or of the pool.
-    pub(crate) fn take_any(&self) -> Option<Entry> {
-        self.take_local()
-            .or_else(|| self.take_left_for_us())
-            .or_else(|| self.take_injected())
-            .or_else(|| self.take_leftovers())
-    }
-
-    /// A task that comes out of a queue while the pool stops is cancelled; a shielded one still
-    /// gets its turn. False: it is too late even for that.
-    #[cold]
-    fn begin_last_turn(&self, entry: &Entry) -> bool {
-        let state = &entry.header().state;
-        // HELD by us: both only mark the task.
-        let _ = match self.phase.get() {
-            Phase::Forced => state.cancel_by_force(),
-            _ => state.cancel(),
-        };
-        self.pool.stop.may_begin(self.index)
-    }
-
     pub(crate) fn budget_exhausted(&self) {
         self.remote().counters.budget_exhaustions.one();
     }
@@ -787,34 +444,5 @@ impl std::fmt::Debug for Worker {
         f.debug_struct("Worker")
             .field("index", &self.index)
             .finish_non_exhaustive()
-    }
-}
-
-fn interval_for(policy: &Policy, poll_ns: u64) -> u32 {
-    let interval = policy.target_latency_ns / poll_ns.max(1);
-    interval.clamp(INTERVAL_MIN as u64, INTERVAL_MAX as u64) as u32
-}
-
-#[cfg(all(test, not(any(windlass_loom, windlass_shuttle))))]
-mod tests {
-    use super::{Policy, interval_for};
-
-    #[test]
-    fn the_injector_interval_follows_the_poll_time() {
-        let cases = [
-            (1_000, 255),
-            (10_000, 100),
-            (50_000, 20),
-            (100_000, 10),
-            (1_000_000, 1),
-            (0, 255),
-        ];
-        for (poll_ns, interval) in cases {
-            assert_eq!(
-                interval_for(&Policy::THROUGHPUT, poll_ns),
-                interval,
-                "{poll_ns} ns a poll"
-            );
-        }
     }
 }
