@@ -1,6 +1,7 @@
 //! `windlass.random`: publishes numbers that look random and are the same in every run.
 
 use serde_json::{Value, json};
+use windlass_core::hash::{Fnv, SplitMix};
 use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
@@ -38,14 +39,8 @@ struct Generator([u64; 4]);
 
 impl Generator {
     fn new(seed: u64) -> Generator {
-        let mut state = seed;
-        Generator([(); 4].map(|()| {
-            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut word = state;
-            word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            word ^ (word >> 31)
-        }))
+        let mut seeds = SplitMix::new(seed);
+        Generator([(); 4].map(|()| seeds.next_u64()))
     }
 
     fn next(&mut self) -> u64 {
@@ -86,13 +81,6 @@ impl Generator {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
-}
-
-/// A number that depends on a text alone (FNV-1a).
-fn seed_of(id: &str) -> u64 {
-    id.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
-    })
 }
 
 impl Kind {
@@ -162,7 +150,7 @@ impl Component for Random {
         let settings = Settings(setup.config());
         self.kind = Kind::read(settings)?;
         let seed = settings.integer("seed")?;
-        self.seed = seed.map_or_else(|| seed_of(setup.id()), |seed| seed as u64);
+        self.seed = seed.map_or_else(|| Fnv::of(setup.id().as_bytes()), |seed| seed as u64);
         self.output = setup.output("out")?;
         self.reset()
     }

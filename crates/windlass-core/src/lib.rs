@@ -25,6 +25,7 @@
 
 pub mod context;
 pub mod deep;
+pub mod hash;
 pub mod local;
 pub mod observe;
 pub mod queue;

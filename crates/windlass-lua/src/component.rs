@@ -10,6 +10,7 @@ use std::sync::Arc;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 use serde_json::Value as Json;
+use windlass_core::hash::Fnv;
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, Ordering};
 use windlass_graph::Payload;
@@ -179,11 +180,7 @@ impl Plan {
             script: Arc::new(script),
             memory: memory.map_or(MEMORY_MB, |megabytes| megabytes as usize) << 20,
             // Another for each component, and the same in every run.
-            seed: seed.unwrap_or_else(|| {
-                id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-                    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-                })
-            }),
+            seed: seed.unwrap_or_else(|| Fnv::of(id.as_bytes())),
         })
     }
 

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::context::{self, RunsTasks};
+use crate::hash::Fnv;
 use crate::sched::pool::{Config, Pool, StopReport};
 use crate::sched::stop::Phase;
 use crate::sched::worker::Worker;
@@ -96,21 +97,13 @@ impl Trace {
             Step::Helper { at, index } => (3, at.as_nanos() as u64, index as u64),
             Step::Time { to } => (4, to.as_nanos() as u64, 0),
         };
-        for part in [kind, a, b] {
-            self.mix(part);
-        }
+        let parts = [kind, a, b].map(u64::to_le_bytes);
+        self.hash = Fnv::from_hash(self.hash).with(parts.as_flattened()).get();
         self.steps += 1;
         if self.latest.len() == STEPS_KEPT {
             self.latest.pop_front();
         }
         self.latest.push_back(step);
-    }
-
-    /// FNV-1a over the eight bytes.
-    fn mix(&mut self, part: u64) {
-        for byte in part.to_le_bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
-        }
     }
 }
 
@@ -149,7 +142,7 @@ impl Simulation {
             unusual: 0,
             world,
             trace: Trace {
-                hash: 0xCBF2_9CE4_8422_2325,
+                hash: Fnv::new().get(),
                 ..Trace::default()
             },
         }

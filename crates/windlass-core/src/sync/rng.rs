@@ -1,5 +1,7 @@
 //! Randomness for victim selection.
 
+use crate::hash::SplitMix;
+
 /// A xorshift64+ generator: cheap, seeded, one per worker, never shared.
 #[derive(Debug, Clone)]
 pub struct XorShift {
@@ -12,17 +14,10 @@ impl XorShift {
     pub fn new(seed: u64) -> Self {
         // Two rounds of splitmix64, so that neighbouring seeds give unrelated sequences and
         // neither half is zero at the same time.
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            z ^ (z >> 31)
-        };
+        let mut seeds = SplitMix::new(seed);
         XorShift {
-            a: next(),
-            b: next() | 1,
+            a: seeds.next_u64(),
+            b: seeds.next_u64() | 1,
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::entry::{CallEntry, Entry, EpochEntry, LoopEntry, Output, Seen};
 use windlass_value::graph::Payload;
+use windlass_value::{hex, unhex};
 
 impl Entry {
     pub(crate) fn to_json(&self) -> Value {
@@ -186,8 +187,7 @@ pub(crate) fn payload_json(payload: &Payload) -> Value {
         Payload::Float(value) => json!({ "float": float_json(*value) }),
         Payload::Text(text) => json!({ "text": &**text }),
         Payload::Bytes(bytes) => {
-            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            json!({ "bytes": hex })
+            json!({ "bytes": hex(bytes) })
         }
         Payload::Json(value) => json!({ "json": **value }),
         Payload::Object(_) => match payload.get() {
@@ -231,18 +231,6 @@ fn float(written: &Value) -> Option<f64> {
         Value::String(text) => text.parse().ok(),
         other => other.as_f64(),
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let pairs = digits.chunks_exact(2);
-    pairs
-        .map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8))
-        .collect()
 }
 
 #[cfg(test)]

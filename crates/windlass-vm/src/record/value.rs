@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 use windlass_process::command::YieldError;
 use windlass_process::{Bond, ExitReason, Exited, Message, MonitorRef, Payload, Pid};
 
+use windlass_value::{hex, unhex};
+
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending};
 
@@ -70,7 +72,10 @@ pub(super) fn to_payload(value: &Value) -> Result<Payload, Bad> {
             Some((key, Value::Number(bits))) if key == "f" => {
                 Payload::Float(f64::from_bits(bits.as_u64().ok_or("a number has no bits")?))
             }
-            Some((key, Value::String(text))) if key == "b" => Payload::Bytes(unhex(text)?.into()),
+            Some((key, Value::String(text))) if key == "b" => {
+                let bytes = unhex(text).ok_or("bytes that are not hexadecimal")?;
+                Payload::Bytes(bytes.into())
+            }
             Some((key, Value::Object(entries))) if key == "m" => {
                 let mut list = Vec::with_capacity(entries.len());
                 for (key, value) in entries {
@@ -82,25 +87,6 @@ pub(super) fn to_payload(value: &Value) -> Result<Payload, Bad> {
             _ => return Err(format!("{value} is no value")),
         },
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Result<Vec<u8>, Bad> {
-    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
-    let mut bytes = Vec::with_capacity(text.len() / 2);
-    for pair in text.as_bytes().chunks(2) {
-        match pair {
-            [high, low] => match (digit(*high), digit(*low)) {
-                (Some(high), Some(low)) => bytes.push(high << 4 | low),
-                _ => return Err("bytes that are not hexadecimal".into()),
-            },
-            _ => return Err("half a byte".into()),
-        }
-    }
-    Ok(bytes)
 }
 
 pub(super) fn to_pid(value: &Value) -> Result<Pid, Bad> {
