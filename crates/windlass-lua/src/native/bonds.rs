@@ -1,0 +1,69 @@
+//! Links and monitors.
+
+use std::sync::Arc;
+
+use mlua::{Lua, Table, Value};
+use windlass_process::{MonitorRef, Payload};
+
+use super::processes::found;
+use super::{ask_process, function};
+use crate::state::Notes;
+
+pub(super) fn add_bonds(lua: &Lua, native: &Table, notes: &Arc<Notes>) -> mlua::Result<()> {
+    native.set(
+        "link",
+        function(lua, |_, args| {
+            let pid = found(args.front())?;
+            Ok(ask_process(|process| {
+                process.link(pid);
+                Payload::Nil
+            }))
+        })?,
+    )?;
+    native.set(
+        "unlink",
+        function(lua, |_, args| {
+            let pid = found(args.front())?;
+            Ok(ask_process(|process| {
+                process.unlink(pid);
+                Payload::Nil
+            }))
+        })?,
+    )?;
+    let wants = notes.clone();
+    native.set(
+        "trap_links",
+        function(lua, move |_, args| {
+            let traps = args
+                .front()
+                .is_none_or(|value| value.as_boolean() != Some(false));
+            wants.with(|noted| noted.wants_exits = true);
+            Ok(ask_process(|process| {
+                process.trap_links(traps);
+                Payload::Nil
+            }))
+        })?,
+    )?;
+    let wants = notes.clone();
+    native.set(
+        "monitor",
+        function(lua, move |_, args| {
+            let pid = found(args.front())?;
+            wants.with(|noted| noted.wants_exits = true);
+            Ok(ask_process(|process| {
+                Payload::Int(process.monitor(pid).number() as i64)
+            }))
+        })?,
+    )?;
+    native.set(
+        "demonitor",
+        function(lua, |_, args| {
+            let number = args.front().and_then(Value::as_integer);
+            let number = number.ok_or(("argument", "a monitor is a number".to_owned()))?;
+            Ok(ask_process(|process| {
+                process.demonitor(MonitorRef::from_number(number as u64));
+                Payload::Nil
+            }))
+        })?,
+    )
+}

@@ -1,0 +1,78 @@
+//! Sending messages.
+
+use std::sync::Arc;
+
+use mlua::{Lua, Value};
+use windlass_process::{Message, Payload, Pid, Topic, Why};
+
+use crate::op::{Refusal, pid_of};
+use crate::preempt::with_budget;
+use crate::value::to_payload;
+
+/// Whom a value names: a PID, a handle, or a name.
+pub(super) enum Whom {
+    Pid(Pid),
+    Name(String),
+}
+
+pub(super) fn whom(value: &Value) -> Result<Whom, Refusal> {
+    match value {
+        Value::String(name) => Ok(Whom::Name(name.to_string_lossy())),
+        other => pid_of(other).map(Whom::Pid),
+    }
+}
+
+fn why_not(why: &Why) -> &'static str {
+    match why {
+        Why::Full => "full",
+        Why::TooLarge => "too_large",
+        Why::NoConnection => "no_connection",
+        Why::NotUnderstood => "not_understood",
+        _ => "no_process",
+    }
+}
+
+/// Sends a message: true, or false and why it did not arrive; nil, a kind and a message if it cannot be sent at all.
+pub(super) fn send(
+    lua: &Lua,
+    to: &Value,
+    topic: Value,
+    payload: &Value,
+) -> (Option<bool>, Option<&'static str>, Option<String>) {
+    let topic = match topic {
+        Value::String(topic) => match topic.to_str() {
+            Ok(text) => Topic::from(Arc::<str>::from(&*text)),
+            Err(_) => Topic::from(topic.to_string_lossy()),
+        },
+        other => {
+            let problem = format!("a topic must be a text, not a {}", other.type_name());
+            return (None, Some("argument"), Some(problem));
+        }
+    };
+    let (whom, payload) = match (whom(to), to_payload(lua, payload)) {
+        (Ok(whom), Ok(payload)) => (whom, payload),
+        (Err((kind, problem)), _) => return (None, Some(kind), Some(problem)),
+        (_, Err(problem)) => return (None, Some("argument"), Some(problem.to_string())),
+    };
+    let message = Message::new(topic, payload);
+    let sent = with_budget(|budget| {
+        let budget = budget.ok_or(Why::NoProcess)?;
+        let to = match whom {
+            Whom::Pid(pid) => pid,
+            Whom::Name(name) => {
+                let found = budget.ask(|process| {
+                    process
+                        .host()
+                        .whereis(&name)
+                        .map_or(Payload::Nil, Payload::Pid)
+                });
+                found.as_pid().ok_or(Why::NoProcess)?
+            }
+        };
+        budget.send(to, message)
+    });
+    match sent {
+        Ok(()) => (Some(true), None, None),
+        Err(why) => (Some(false), Some(why_not(&why)), None),
+    }
+}
