@@ -12,7 +12,7 @@ mod diagnose;
 pub mod dispatch;
 pub mod driver;
 pub mod fork_join;
-pub mod front;
+pub mod frontend;
 mod graceful;
 mod group;
 mod handle;

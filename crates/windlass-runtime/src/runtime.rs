@@ -20,7 +20,7 @@ use crate::coroutine::LeakedCoroutine;
 use crate::diagnose::RuntimeSnapshot;
 use crate::dispatch::{IoDispatcher, PrivatePool, Strays};
 use crate::driver::{IoDriver, Reality};
-use crate::front::FrontEnds;
+use crate::frontend::FrontEnds;
 use crate::handle::{EnterGuard, Handle};
 use crate::narrate;
 use crate::os::Process;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::sync::Mutex;
 use windlass_runtime::Handle;
-use windlass_runtime::front::{FrontEnd, Stopping};
+use windlass_runtime::frontend::{FrontEnd, Stopping};
 use windlass_runtime::time::timeout;
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use windlass_core::sync::{Mutex, Padded};
-use windlass_runtime::front::RuntimeStopping;
+use windlass_runtime::frontend::RuntimeStopping;
 use windlass_runtime::time::{Instant, timeout_at};
 use windlass_runtime::{Handle, NoRuntime};
 use windlass_sync::lock::Notify;

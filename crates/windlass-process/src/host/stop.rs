@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::sync::atomic::Ordering;
-use windlass_runtime::front::{FrontEnd, Stopping};
+use windlass_runtime::frontend::{FrontEnd, Stopping};
 use windlass_runtime::time::{Instant, timeout_at};
 
 use super::info::info;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_core::task::JoinHandle;
-use windlass_runtime::front::{FrontEnd, Stopping};
+use windlass_runtime::frontend::{FrontEnd, Stopping};
 use windlass_runtime::{Runtime, task, task::shield, task::yield_now};
 
 use crate::support::{
