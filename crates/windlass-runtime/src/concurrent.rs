@@ -6,11 +6,11 @@ use std::task::{Context, Poll, Waker, ready};
 
 use windlass_core::sync::{Arc, random};
 
-use crate::woken::Woken;
+use crate::ready_set::ReadySet;
 
 /// Waits for all `futures` and gives their outputs in the same order.
 ///
-/// They run on this task; only those that were woken are polled. For work that should run in
+/// They run on this task; only those that were ready are polled. For work that should run in
 /// parallel use a [`TaskGroup`](crate::TaskGroup). Cancel-safe if all the futures are.
 ///
 /// ```
@@ -56,10 +56,10 @@ where
     Some(output)
 }
 
-/// Futures of which only those are polled that were woken.
+/// Futures of which only those are polled that were ready.
 struct Set<F> {
     futures: Vec<Option<(Pin<Box<F>>, Waker)>>,
-    woken: Arc<Woken>,
+    ready: Arc<ReadySet>,
 }
 
 impl<F: Future> Set<F> {
@@ -67,13 +67,13 @@ impl<F: Future> Set<F> {
     fn new<I: IntoIterator<Item = F>>(futures: I, start: usize) -> Set<F> {
         let mut pinned: Vec<_> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
         let count = pinned.len();
-        let woken = Arc::new(Woken::default());
+        let ready = Arc::new(ReadySet::default());
         let mut futures: Vec<_> = (0..count).map(|_| None).collect();
         for index in (0..count).map(|step| (start % count + step) % count) {
-            let waker = woken.join(index as u64);
+            let waker = ready.join(index as u64);
             futures[index] = pinned[index].take().map(|future| (future, waker));
         }
-        Set { futures, woken }
+        Set { futures, ready }
     }
 
     fn len(&self) -> usize {
@@ -83,7 +83,7 @@ impl<F: Future> Set<F> {
     /// The next one that is ready, with its place.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(usize, F::Output)> {
         loop {
-            let index = ready!(self.woken.poll_next(cx)) as usize;
+            let index = ready!(self.ready.poll_next(cx)) as usize;
             let Some((future, waker)) = &mut self.futures[index] else {
                 continue;
             };

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker, ready};
 use windlass_core::task::{AbortHandle, JoinError, JoinHandle, Options};
 
 use crate::handle::Handle;
-use crate::woken::Woken;
+use crate::ready_set::ReadySet;
 use windlass_sync::CancellationToken;
 use windlass_sync::time::inherit_deadline;
 
@@ -39,7 +39,7 @@ pub struct TaskGroup<T, E> {
     token: CancellationToken,
     children: HashMap<u64, Child<T, E>>,
     next_key: u64,
-    woken: Arc<Woken>,
+    ready: Arc<ReadySet>,
 }
 
 struct Child<T, E> {
@@ -134,7 +134,7 @@ where
             token: parent.child(),
             children: HashMap::new(),
             next_key: 0,
-            woken: Arc::default(),
+            ready: Arc::default(),
         }
     }
 
@@ -160,7 +160,7 @@ where
         self.next_key += 1;
         let key = self.next_key;
         // Its first look registers the waker with the task.
-        let waker = self.woken.join(key);
+        let waker = self.ready.join(key);
         self.children.insert(key, Child { task, waker });
         Ok(abort)
     }
@@ -197,7 +197,7 @@ where
             return Poll::Ready(None);
         }
         loop {
-            let key = ready!(self.woken.poll_next(cx));
+            let key = ready!(self.ready.poll_next(cx));
             let Some(child) = self.children.get_mut(&key) else {
                 continue;
             };

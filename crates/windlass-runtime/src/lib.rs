@@ -19,6 +19,7 @@ mod handle;
 mod hooks;
 mod narrate;
 mod os;
+mod ready_set;
 mod runtime;
 pub mod simulator;
 pub mod task;
@@ -28,7 +29,6 @@ mod task_span;
 pub mod time;
 #[cfg(feature = "tokio-guest")]
 mod tokio_guest;
-mod woken;
 
 pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
 pub use builder::{Backend, BuildError, Builder, SchedPolicy, Spin};

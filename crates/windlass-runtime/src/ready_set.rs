@@ -8,11 +8,11 @@ use windlass_core::task::Budget;
 
 /// The keys of those who were woken, oldest first.
 #[derive(Default)]
-pub(crate) struct Woken(Mutex<(VecDeque<u64>, Option<Waker>)>);
+pub(crate) struct ReadySet(Mutex<(VecDeque<u64>, Option<Waker>)>);
 
 struct Member {
     key: u64,
-    woken: Arc<Woken>,
+    woken: Arc<ReadySet>,
 }
 
 impl Wake for Member {
@@ -21,7 +21,7 @@ impl Wake for Member {
     }
 }
 
-impl Woken {
+impl ReadySet {
     /// The waker of a new member, which is looked at for the first time without being woken.
     pub(crate) fn join(self: &Arc<Self>, key: u64) -> Waker {
         self.add(key);
