@@ -20,9 +20,9 @@ use crate::coroutine::LeakedCoroutine;
 use crate::diagnose::RuntimeSnapshot;
 use crate::dispatch::{IoDispatcher, PrivatePool, Strays};
 use crate::driver::{IoDriver, Reality};
+use crate::event_log;
 use crate::frontend::FrontEnds;
 use crate::handle::{EnterGuard, Handle};
-use crate::narrate;
 use crate::os::Process;
 use crate::simulator::Simulator;
 use windlass_sync::time::Timers;
@@ -210,7 +210,7 @@ impl Runtime {
             hook: builder.hooks.on_stall.clone(),
         };
         let mut hooks = with_own_timers(builder.hooks, &driver);
-        hooks.on_events = narrate::from_environment();
+        hooks.on_events = event_log::from_environment();
         let pool = Pool::start(builder.config, hooks, Some(driver.clone()))
             .map_err(BuildError::Threads)?;
         let shared = Arc::new(Shared {

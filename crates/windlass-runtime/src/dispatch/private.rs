@@ -18,8 +18,8 @@ use super::attributes::{AttributeError, Attributes, OnRefusal, Scheduling};
 use super::own_thread::{self, OwnThread};
 use super::serial::Serial;
 use super::{Dispatcher, DispatcherSnapshot, Kind};
+use crate::event_log;
 use crate::handle::Handle;
-use crate::narrate;
 
 /// The most workers: what the idle set is laid out for.
 const MAX_WORKERS: usize = 32_768;
@@ -251,7 +251,7 @@ impl Builder {
             on_start: Some(found.hook(self.attributes.clone())),
             stall_threshold: stalls.threshold,
             on_stall: stalls.hook,
-            on_events: narrate::from_environment(),
+            on_events: event_log::from_environment(),
             ..Hooks::default()
         };
         let pool = Pool::start(config, hooks, None).map_err(DispatcherError::Threads)?;

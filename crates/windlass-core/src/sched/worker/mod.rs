@@ -76,12 +76,12 @@ pub(crate) struct Worker {
     pub(super) resume: CurrentResume,
     pub(super) fork_gate: Gate,
     spinning: Spinning,
-    narration: Option<Narration>,
+    event_sink: Option<EventSink>,
     pinned: Pinned,
 }
 
 /// Telling somebody what is recorded.
-struct Narration {
+struct EventSink {
     hook: EventHook,
     /// Events told so far.
     told: Cell<u64>,
@@ -127,7 +127,7 @@ impl Worker {
             resume: CurrentResume::default(),
             fork_gate: Gate::default(),
             spinning: Spinning::default(),
-            narration: on_events.map(|hook| Narration {
+            event_sink: on_events.map(|hook| EventSink {
                 hook,
                 told: Cell::new(0),
             }),
@@ -148,7 +148,7 @@ impl Worker {
         self.pool.watchdog.worker_awake();
         loop {
             if self.pool.stop.has_notice() && !self.heed() {
-                self.narrate();
+                self.report_events();
                 return;
             }
             match self.find() {
@@ -161,7 +161,7 @@ impl Worker {
                 // A job, because there was no task: look again from the start.
                 None if self.found_job() => {}
                 // Whoever listens may have made work.
-                None if self.narrate() => {}
+                None if self.report_events() => {}
                 None => self.park(),
             }
         }
@@ -169,19 +169,19 @@ impl Worker {
 
     /// Tells what was recorded since the last time; true if there was something. Never inside a poll
     /// or a wake: the listener may wake and spawn.
-    fn narrate(&self) -> bool {
-        let Some(narration) = &self.narration else {
+    fn report_events(&self) -> bool {
+        let Some(event_sink) = &self.event_sink else {
             return false;
         };
         let recorder = &self.remote().recorder;
-        let (before, now) = (narration.told.get(), recorder.recorded());
+        let (before, now) = (event_sink.told.get(), recorder.recorded());
         if before == now {
             return false;
         }
-        narration.told.set(now);
+        event_sink.told.set(now);
         let new = recorder.read_since(before, self.index);
         let lost = now - before - new.len() as u64;
-        contain(|| (narration.hook)(&new, lost));
+        contain(|| (event_sink.hook)(&new, lost));
         true
     }
 
@@ -281,7 +281,7 @@ impl Worker {
         let now = clock::now();
         let polls = self.pace.batch.get();
         self.sample_mask.set(self.pool.recording().mask());
-        self.narrate();
+        self.report_events();
         self.measure(now, polls);
         let since = self.pace.since_injector.get() + polls;
         self.pace.since_injector.set(since);
