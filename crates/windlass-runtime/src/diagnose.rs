@@ -50,7 +50,7 @@ pub(crate) fn snapshot(shared: &Shared) -> RuntimeSnapshot {
             .iter()
             .map(|pool| pool.snapshot())
             .collect(),
-        unconfined_tasks: shared.strays.len(),
+        unconfined_tasks: shared.unconfined.len(),
         tokio_tasks: shared.tokio_tasks(),
     }
 }

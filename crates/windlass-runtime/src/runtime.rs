@@ -18,7 +18,7 @@ use crate::blocking::{BlockingPool, StuckJob};
 use crate::builder::{BuildError, Builder};
 use crate::coroutine::LeakedCoroutine;
 use crate::diagnose::RuntimeSnapshot;
-use crate::dispatch::{IoDispatcher, PrivatePool, Strays};
+use crate::dispatch::{IoDispatcher, PrivatePool, UnconfinedTasks};
 use crate::driver::{IoDriver, Reality};
 use crate::event_log;
 use crate::frontend::FrontEnds;
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     /// Coroutines that could not end.
     pub(crate) leaked: Mutex<Vec<LeakedCoroutine>>,
     pub(crate) io: IoDispatcher,
-    pub(crate) strays: Strays,
+    pub(crate) unconfined: UnconfinedTasks,
     pub(crate) front_ends: FrontEnds,
     /// Who is told of stalls, and when; private pools ask, too.
     pub(crate) stalls: Stalls,
@@ -220,7 +220,7 @@ impl Runtime {
             world: Reality::Real(driver),
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
-            strays: Strays::default(),
+            unconfined: UnconfinedTasks::default(),
             front_ends: FrontEnds::default(),
             stalls,
             private: Mutex::default(),
@@ -253,7 +253,7 @@ impl Runtime {
             world: Reality::Simulated(simulator),
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
-            strays: Strays::default(),
+            unconfined: UnconfinedTasks::default(),
             front_ends: FrontEnds::default(),
             stalls: Stalls::default(),
             private: Mutex::default(),
@@ -393,7 +393,7 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     // What is idle goes to this runtime's own workers, who drop it.
     let entered = Handle::new(shared.clone());
     let entered = entered.enter();
-    shared.strays.close();
+    shared.unconfined.close();
     drop(entered);
     shared.blocking.close();
     let (mut pool, stuck_jobs) = match &shared.world {
@@ -411,7 +411,7 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     // Last: what our tasks held of it is dropped.
     let tokio_ended = shared.end_tokio(left());
     // Unconfined ones that are inside somebody else's turn.
-    pool.leaked_tasks += shared.strays.len();
+    pool.leaked_tasks += shared.unconfined.len();
     ShutdownReport {
         stuck_tokio: !tokio_ended,
         stuck_workers: pool.stuck,

@@ -30,8 +30,8 @@ mod memory;
 mod own_thread;
 mod private;
 mod serial;
-mod strays;
 mod unconfined;
+mod unconfined_tasks;
 
 use std::fmt;
 use std::future::Future;
@@ -57,7 +57,7 @@ pub use self::memory::{MemoryLock, lock_memory};
 pub use self::own_thread::OwnThread;
 pub(crate) use self::private::PrivatePool;
 pub use self::private::{Builder, DispatcherError};
-pub(crate) use self::strays::Strays;
+pub(crate) use self::unconfined_tasks::UnconfinedTasks;
 
 /// Says where work runs. Cheap to clone.
 ///

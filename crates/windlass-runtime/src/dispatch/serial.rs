@@ -7,7 +7,7 @@ use windlass_core::station::{Outpost, Station};
 use windlass_core::sync::Mutex;
 use windlass_core::task::{Body, Entry, FutureBody, Header, JoinHandle, Options, Ran, Scheduler};
 
-use super::strays::known;
+use super::unconfined_tasks::known;
 use crate::handle::Handle;
 use crate::task;
 
@@ -106,7 +106,7 @@ impl Serial {
         B::Output: Send + 'static,
     {
         let shared = self.line.runtime.shared();
-        let number = shared.strays.next_number();
+        let number = shared.unconfined.next_number();
         let body = known(body, shared.clone(), number);
         let options = Options {
             numbered: true,
@@ -114,7 +114,7 @@ impl Serial {
         };
         let (entry, handle) = self.outpost.make(body, number, options);
         know(&entry);
-        if shared.strays.remember(number, entry.task()) {
+        if shared.unconfined.remember(number, entry.task()) {
             self.outpost.submit(entry);
         } else {
             entry.refuse();

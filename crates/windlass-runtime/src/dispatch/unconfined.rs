@@ -3,7 +3,7 @@
 use windlass_core::station;
 use windlass_core::task::{Body, Entry, JoinHandle, Options};
 
-use super::strays::known;
+use super::unconfined_tasks::known;
 use crate::handle::Handle;
 
 /// On a thread that is no worker a woken task goes to the runtime the thread is in, or to the default.
@@ -24,7 +24,7 @@ where
     station::set_fallback(to_default);
     let shared = runtime.shared();
     shared.process.check();
-    let number = shared.strays.next_number();
+    let number = shared.unconfined.next_number();
     let body = known(body, shared.clone(), number);
     let options = Options {
         numbered: shared.simulator().is_some(),
@@ -32,6 +32,6 @@ where
     };
     station::spawn_unconfined(body, number, options, |entry| {
         know(entry);
-        shared.strays.remember(number, entry.task())
+        shared.unconfined.remember(number, entry.task())
     })
 }

@@ -11,7 +11,7 @@ use crate::runtime::Shared;
 
 /// What a runtime knows of them.
 #[derive(Debug, Default)]
-pub(crate) struct Strays(Mutex<State>);
+pub(crate) struct UnconfinedTasks(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -20,7 +20,7 @@ struct State {
     closed: bool,
 }
 
-impl Strays {
+impl UnconfinedTasks {
     pub(super) fn next_number(&self) -> u64 {
         let mut state = self.0.lock();
         state.numbered += 1;
@@ -64,7 +64,7 @@ pub(super) struct Note {
 
 impl Drop for Note {
     fn drop(&mut self) {
-        self.shared.strays.forget(self.number);
+        self.shared.unconfined.forget(self.number);
     }
 }
 
