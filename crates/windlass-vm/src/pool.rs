@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use windlass_core::sync::{Mutex, Near, clock};
+use windlass_core::sync::{CoarseClock, Mutex, clock};
 use windlass_runtime::dispatch::{Dispatcher, OwnThread};
 use windlass_runtime::time::{Instant, precise};
 use windlass_sync::lock::Notify;
@@ -47,7 +47,7 @@ struct Here {
     vm: u64,
     slot: Arc<Slot>,
     /// This thread's clock.
-    near: Near,
+    near: CoarseClock,
 }
 
 thread_local! {
@@ -103,7 +103,7 @@ impl Pool {
             Here {
                 vm: self.id,
                 slot,
-                near: Near::default(),
+                near: CoarseClock::default(),
             }
         })
     }

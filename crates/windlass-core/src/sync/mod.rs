@@ -5,7 +5,7 @@
 //! `--cfg windlass_shuttle` it is shuttle, and the same engine code runs under the checker.
 
 pub mod clock;
-mod near;
+mod coarse_clock;
 mod parker;
 mod rng;
 mod world;
@@ -20,11 +20,11 @@ mod imp;
 #[path = "native.rs"]
 mod imp;
 
+pub use coarse_clock::CoarseClock;
 pub use imp::{
     Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, UnsafeCell, atomic,
     hint, thread,
 };
-pub use near::Near;
 pub use parker::{Parker, Wakeup};
 pub use rng::{XorShift, entropy};
 pub use world::{World, random, with_world};

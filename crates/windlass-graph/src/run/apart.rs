@@ -141,7 +141,7 @@ impl Machine {
             has_turns: self.has_turns,
             clock_zero: self.clock_zero,
             clock: windlass_core::sync::clock::now(),
-            near: windlass_core::sync::Near::look(),
+            near: windlass_core::sync::CoarseClock::look(),
             ready: None,
             outbox: None,
             inputs: Vec::new(),

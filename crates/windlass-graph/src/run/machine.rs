@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::sync::{Near, clock};
+use windlass_core::sync::{CoarseClock, clock};
 use windlass_runtime::dispatch::Attributes;
 
 use super::apart::Apart;
@@ -103,7 +103,7 @@ pub(crate) struct Machine {
     /// The last reading of the real clock: the end of one invocation is the start of the next.
     pub(crate) clock: u64,
     /// The look at the clock at the begin of this epoch.
-    pub(crate) near: Near,
+    pub(crate) near: CoarseClock,
     /// Not here while they are in use.
     pub(crate) ready: Option<Box<Ready>>,
     pub(crate) outbox: Option<Box<Outbox>>,
@@ -234,7 +234,7 @@ impl Machine {
             has_turns: false,
             clock_zero: 0,
             clock: 0,
-            near: Near::default(),
+            near: CoarseClock::default(),
             ready: None,
             outbox: None,
             inputs: Vec::new(),
@@ -322,7 +322,7 @@ impl Machine {
         let epoch = self.env.epoch + 1;
         self.set_env(|env| env.epoch = epoch);
         self.health.epoch = epoch;
-        self.near = Near::look();
+        self.near = CoarseClock::look();
         let start = self.near.at();
         self.clock = start;
         if self.trace.on {

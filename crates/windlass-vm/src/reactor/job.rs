@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use windlass_core::sync::Near;
+use windlass_core::sync::CoarseClock;
 use windlass_core::sync::atomic::Ordering;
 use windlass_process::ExitReason;
 
@@ -48,7 +48,7 @@ impl Job {
             vm.leave();
             return self.tell(Some(guest), Stepped::Rejected(resume), 0, script);
         }
-        let began = Near::look();
+        let began = CoarseClock::look();
         self.slot.begin(began.at());
         let (step, script, spent) =
             step_guest(&mut *guest, vm, &self.seat, &self.slot, resume, script);

@@ -209,12 +209,12 @@ composite_loops: [{{id: l, components: [g, h], loop_policy: {{type: {kind}}}}}]
 }
 
 /// Works for about as long as it may, now a little less, now a little more.
-struct Near {
+struct CoarseClock {
     guest: Arc<Guest>,
     times: u64,
 }
 
-impl Component for Near {
+impl Component for CoarseClock {
     fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         self.times = self.times.wrapping_mul(6364136223846793005).wrapping_add(1);
         let time = Duration::from_micros(850 + (self.times >> 33) % 300);
@@ -244,7 +244,7 @@ edges: []
             let descriptor = open().preemptible();
             stage.registry.register_with(name, descriptor, move || {
                 let guest = guest.clone();
-                Box::new(Near { guest, times: 1 })
+                Box::new(CoarseClock { guest, times: 1 })
             });
         }
         let result = stage.run_really(RunOptions::steps(700).traced());

@@ -2,7 +2,7 @@
 //!
 //! A reading of the system's clock costs as much as a whole small invocation. The processor's own
 //! counter costs a third of that, but counts in units of its own. So the system's clock is read
-//! once ([`Near::look`]), and for what comes soon after, the counter says how much later it is.
+//! once ([`CoarseClock::look`]), and for what comes soon after, the counter says how much later it is.
 //!
 //! How long a unit is follows from two looks of this process at both clocks, at least
 //! five milliseconds apart; until then, in a simulation, and where the system itself does not trust
@@ -15,26 +15,26 @@ const FRESH: u64 = 10_000_000;
 
 /// A look at the clock, and the readings that follow it cheaply.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Near {
+pub struct CoarseClock {
     at: u64,
     count: u64,
     /// Nanoseconds per unit of the counter, times 2^32; 0: ask the system.
     scale: u64,
 }
 
-impl Near {
+impl CoarseClock {
     /// Looks at the clock.
     #[inline]
-    pub fn look() -> Near {
+    pub fn look() -> CoarseClock {
         let scale = counter::scale();
         let (at, count) = match scale {
             0 => (clock::now(), 0),
             _ => counter::both(),
         };
-        Near { at, count, scale }
+        CoarseClock { at, count, scale }
     }
 
-    /// What time it is, as [`now`](Near::now), for one that is kept: looks again once the last look is long ago.
+    /// What time it is, as [`now`](CoarseClock::now), for one that is kept: looks again once the last look is long ago.
     #[inline]
     pub fn keep(&mut self) -> u64 {
         if self.scale != 0 {
@@ -43,7 +43,7 @@ impl Near {
                 return now;
             }
         }
-        *self = Near::look();
+        *self = CoarseClock::look();
         self.at
     }
 
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn one_that_is_kept_stays_with_the_clock() {
-        let mut near = Near::default();
+        let mut near = CoarseClock::default();
         let mut last = 0;
         for _ in 0..30 {
             let before = clock::now();
@@ -205,10 +205,10 @@ mod tests {
 
     #[test]
     fn near_readings_agree_with_the_clock() {
-        Near::look();
+        CoarseClock::look();
         wait(10_000_000);
         for _ in 0..100 {
-            let near = Near::look();
+            let near = CoarseClock::look();
             wait(1_000_000);
             let before = clock::now();
             let now = near.now();
