@@ -9,7 +9,7 @@ use windlass_core::task::TaskRef;
 use super::guarded::Guarded;
 use crate::runtime::Shared;
 
-/// What a runtime knows of them.
+/// The tasks of a runtime that no pool has in its register.
 #[derive(Debug, Default)]
 pub(crate) struct UnconfinedTasks(Mutex<State>);
 

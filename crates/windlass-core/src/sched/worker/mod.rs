@@ -80,11 +80,11 @@ pub(crate) struct Worker {
     pinned: Pinned,
 }
 
-/// Telling somebody what is recorded.
+/// The listener that a worker reports its recorded events to.
 struct EventSink {
     hook: EventHook,
-    /// Events told so far.
-    told: Cell<u64>,
+    /// Events reported so far.
+    reported: Cell<u64>,
 }
 
 impl Worker {
@@ -129,7 +129,7 @@ impl Worker {
             spinning: Spinning::default(),
             event_sink: on_events.map(|hook| EventSink {
                 hook,
-                told: Cell::new(0),
+                reported: Cell::new(0),
             }),
             pinned: Pinned::default(),
             index,
@@ -167,18 +167,18 @@ impl Worker {
         }
     }
 
-    /// Tells what was recorded since the last time; true if there was something. Never inside a poll
-    /// or a wake: the listener may wake and spawn.
+    /// Reports the events that were recorded since the last call; returns true if there were any.
+    /// Never called inside a poll or a wake, because the listener may wake and spawn.
     fn report_events(&self) -> bool {
         let Some(event_sink) = &self.event_sink else {
             return false;
         };
         let recorder = &self.remote().recorder;
-        let (before, now) = (event_sink.told.get(), recorder.recorded());
+        let (before, now) = (event_sink.reported.get(), recorder.recorded());
         if before == now {
             return false;
         }
-        event_sink.told.set(now);
+        event_sink.reported.set(now);
         let new = recorder.read_since(before, self.index);
         let lost = now - before - new.len() as u64;
         contain(|| (event_sink.hook)(&new, lost));
