@@ -31,7 +31,7 @@ use windlass_core::unwind::NoUnwind;
 
 use crate::fork_join::first_panic::FirstPanic;
 use crate::fork_join::thieves::Thieves;
-use crate::fork_join::{Payload, visit};
+use crate::fork_join::{Payload, injected_call};
 
 /// Steps that wait for each other, made once and run often.
 ///
@@ -228,8 +228,8 @@ impl Flow {
         let flow = &*self;
         fork::here(|here| match here {
             Some(here) => flow.on_worker(here, body),
-            None => match visit::destination() {
-                Some(runtime) => visit::run(&runtime, || {
+            None => match injected_call::destination() {
+                Some(runtime) => injected_call::on_pool(&runtime, || {
                     fork::here(|here| match here {
                         Some(here) => flow.on_worker(here, body),
                         None => flow.in_order(body),

@@ -18,7 +18,7 @@ use windlass_core::sched::fork::{self, Here, Latch};
 use windlass_core::sync::UnsafeCell;
 use windlass_core::unwind::NoUnwind;
 
-use crate::fork_join::{Payload, forget_payload, visit};
+use crate::fork_join::{Payload, forget_payload, injected_call};
 
 /// Runs two closures, in parallel if another worker has time, and returns both results.
 ///
@@ -124,8 +124,8 @@ where
     RA: Send,
     RB: Send,
 {
-    match visit::destination() {
-        Some(runtime) => visit::run(&runtime, move || join(a, b)),
+    match injected_call::destination() {
+        Some(runtime) => injected_call::on_pool(&runtime, move || join(a, b)),
         None => in_order(a, b),
     }
 }

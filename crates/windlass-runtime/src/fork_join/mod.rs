@@ -42,12 +42,12 @@
 
 mod first_panic;
 mod flow;
+mod injected_call;
 mod join;
 mod par;
 mod room;
 mod scope;
 mod thieves;
-mod visit;
 
 pub use flow::{Flow, FlowError};
 pub use join::join;

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use windlass_core::sched::{fork, pool};
 
+use crate::fork_join::injected_call;
 use crate::fork_join::join::{join, join_long};
 use crate::fork_join::room::{Made, Room};
-use crate::fork_join::visit;
 
 /// Pieces per worker in the row: a worker that takes part is back after this part of its share.
 const PIECES_PER_WORKER: usize = 8;
@@ -207,8 +207,8 @@ fn on_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     if pool::on_worker() {
         return f();
     }
-    match visit::destination() {
-        Some(runtime) => visit::run(&runtime, f),
+    match injected_call::destination() {
+        Some(runtime) => injected_call::on_pool(&runtime, f),
         None => f(),
     }
 }

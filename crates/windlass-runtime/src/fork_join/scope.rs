@@ -20,8 +20,8 @@ use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::unwind::NoUnwind;
 
 use crate::fork_join::first_panic::FirstPanic;
+use crate::fork_join::injected_call;
 use crate::fork_join::thieves::Thieves;
-use crate::fork_join::visit;
 
 /// Where closures are spawned that may borrow what is older than the scope. See [`scope`].
 pub struct Scope<'scope> {
@@ -83,8 +83,8 @@ where
 {
     fork::here(|here| match here {
         Some(here) => on_worker(here, f),
-        None => match visit::destination() {
-            Some(runtime) => visit::run(&runtime, move || scope(f)),
+        None => match injected_call::destination() {
+            Some(runtime) => injected_call::on_pool(&runtime, move || scope(f)),
             None => in_order(f),
         },
     })

@@ -2,10 +2,10 @@
 //!
 //! Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **The thread waits** until the errand is dropped, which happens after the closure has run, or
+//! 1. **The thread waits** until the call is dropped, which happens after the closure has run, or
 //!    instead of that if the runtime ends. So what it borrows is there meanwhile.
-//! 2. **The errand is dropped last**: it touches nothing of the thread's frame afterwards. What wakes the
-//!    thread is kept alive by the errand itself.
+//! 2. **The call is dropped last**: it touches nothing of the thread's frame afterwards. What wakes the
+//!    thread is kept alive by the call itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -26,7 +26,7 @@ pub(super) fn destination() -> Option<Handle> {
 }
 
 /// Runs `f` on a worker of `runtime` and waits for it.
-pub(super) fn run<F, R>(runtime: &Handle, f: F) -> R
+pub(super) fn on_pool<F, R>(runtime: &Handle, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
@@ -36,19 +36,19 @@ where
         result: UnsafeCell::new(None),
     };
     let done = Arc::new(Parker::new());
-    let errand = Errand {
+    let call = InjectedCall {
         frame: (&raw const frame).cast(),
         run: run_there::<F, R>,
         done: done.clone(),
     };
-    let body = Closure(Some(move || errand.run()));
+    let body = Closure(Some(move || call.run()));
     // A panic from here on would leave the frame while a worker uses it.
     let guard = NoUnwind::arm("a fork-join call of a plain thread");
-    // The handle is dropped: nobody can cancel it. What is refused is dropped, too, and so the errand.
+    // The handle is dropped: nobody can cancel it. What is refused is dropped, too, and so the call.
     drop(runtime.pool().spawn_from_outside(body, Options::here()));
     done.park();
     guard.disarm();
-    // SAFETY: rules 1 and 2: the errand is gone.
+    // SAFETY: rules 1 and 2: the call is gone.
     let result = unsafe { frame.result.with_mut(|result| (*result).take()) };
     match result {
         Some(Ok(value)) => value,
@@ -67,23 +67,23 @@ struct Frame<F, R> {
 }
 
 /// What a worker is sent to do.
-struct Errand {
+struct InjectedCall {
     frame: *const (),
     run: unsafe fn(*const ()),
     done: Arc<Parker>,
 }
 
 // SAFETY: `run` demands that closure and result are `Send`; rule 1 keeps the frame alive.
-unsafe impl Send for Errand {}
+unsafe impl Send for InjectedCall {}
 
-impl Errand {
+impl InjectedCall {
     fn run(self) {
-        // SAFETY: rule 1; once, because it takes the errand.
+        // SAFETY: rule 1; once, because it takes the call.
         unsafe { (self.run)(self.frame) };
     }
 }
 
-impl Drop for Errand {
+impl Drop for InjectedCall {
     fn drop(&mut self) {
         // The thread sleeps here or nowhere.
         let _ = self.done.unpark();
@@ -91,13 +91,13 @@ impl Drop for Errand {
 }
 
 /// # Safety
-/// `frame` is a [`Frame`] of these types, alive until its errand is dropped, and nobody else touches it.
+/// `frame` is a [`Frame`] of these types, alive until its call is dropped, and nobody else touches it.
 unsafe fn run_there<F: FnOnce() -> R, R>(frame: *const ()) {
     // SAFETY: rule 1.
     let frame = unsafe { &*frame.cast::<Frame<F, R>>() };
     // SAFETY: rule 1: the thread only waits.
     let f = unsafe { frame.closure.with_mut(|closure| (*closure).take()) };
-    let f = f.expect("an errand runs once");
+    let f = f.expect("an call runs once");
     let mark = fork::here(|here| here.map(|here| here.mark()));
     let result = catch_unwind(AssertUnwindSafe(f));
     // What it has spawned into a scope of the thread that waits.
