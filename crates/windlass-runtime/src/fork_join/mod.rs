@@ -44,8 +44,8 @@ mod first_panic;
 mod flow;
 mod injected_call;
 mod join;
+mod output_slice;
 mod par;
-mod room;
 mod scope;
 mod thieves;
 

@@ -10,7 +10,7 @@ use windlass_core::sched::{fork, pool};
 
 use crate::fork_join::injected_call;
 use crate::fork_join::join::{join, join_long};
-use crate::fork_join::room::{Made, Room};
+use crate::fork_join::output_slice::{Capacity, OutputSlice};
 
 /// Pieces per worker in the row: a worker that takes part is back after this part of its share.
 const PIECES_PER_WORKER: usize = 8;
@@ -165,14 +165,14 @@ impl Grain {
         let mut results = Vec::with_capacity(count);
         let both = Both {
             items,
-            room: Room::of(&mut results),
+            room: Capacity::of(&mut results),
         };
         let fill = |both: Both<P, R>| {
-            let mut made = Made::none(both.room);
+            let mut made = OutputSlice::none(both.room);
             both.items.each(|item| made.push(f(item)));
             made
         };
-        let made = on_worker(|| self.split(both, &fill, &Made::append));
+        let made = on_worker(|| self.split(both, &fill, &OutputSlice::append));
         if let Some(made) = made {
             made.give_to(&mut results);
         }
@@ -232,7 +232,7 @@ impl<P: Parallel> Halves for P {
 /// Items, and room for as many results.
 struct Both<P, R> {
     items: P,
-    room: Room<R>,
+    room: Capacity<R>,
 }
 
 impl<P: Parallel, R: Send> Halves for Both<P, R> {
