@@ -41,9 +41,9 @@ struct Context {
     /// What a turn's budget begins with.
     allowance: Cell<u8>,
     woke_itself: Cell<bool>,
-    /// The number of a thread that runs the tasks of a station.
-    post: Cell<Option<u16>>,
-    /// Tasks of the station that are pinned to it.
+    /// The number of a thread that runs the tasks of an external executor.
+    thread_slot: Cell<Option<u16>>,
+    /// Tasks of the external executor that are pinned to it.
     pinned: Cell<usize>,
 }
 
@@ -58,7 +58,7 @@ impl Context {
             budget: Cell::new(0),
             allowance: Cell::new(BUDGET_PER_POLL),
             woke_itself: Cell::new(false),
-            post: Cell::new(None),
+            thread_slot: Cell::new(None),
             pinned: Cell::new(0),
         }
     }
@@ -155,12 +155,12 @@ pub fn pin() -> Stays {
             task.state.pin(worker.pinned_one() as u16);
             Stays::Pinned
         }
-        None if home == Home::Station => CONTEXT.with(|c| {
-            let Some(post) = c.post.get() else {
+        None if home == Home::External => CONTEXT.with(|c| {
+            let Some(thread_slot) = c.thread_slot.get() else {
                 return Stays::OnThread;
             };
             c.pinned.set(c.pinned.get() + 1);
-            task.state.pin(post);
+            task.state.pin(thread_slot);
             Stays::Pinned
         }),
         _ => {
@@ -205,12 +205,12 @@ impl Drop for RunsTasks {
     }
 }
 
-/// This thread runs the tasks of a station, and no other has its number.
-pub fn set_post(post: u16) {
-    CONTEXT.with(|c| c.post.set(Some(post)));
+/// This thread runs the tasks of an external executor, and no other has its number.
+pub fn set_thread_slot(thread_slot: u16) {
+    CONTEXT.with(|c| c.thread_slot.set(Some(thread_slot)));
 }
 
-/// Tasks of the station that are pinned to this thread: it must not end while there are any.
+/// Tasks of the external executor that are pinned to this thread: it must not end while there are any.
 pub fn pinned_here() -> usize {
     CONTEXT.with(|c| c.pinned.get())
 }

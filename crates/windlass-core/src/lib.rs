@@ -25,13 +25,13 @@
 
 pub mod context;
 pub mod deep;
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+pub mod external_executor;
 pub mod hash;
 pub mod local;
 pub mod observe;
 pub mod queue;
 pub mod sched;
-#[cfg(not(any(windlass_loom, windlass_shuttle)))]
-pub mod station;
 pub mod sync;
 pub mod task;
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]

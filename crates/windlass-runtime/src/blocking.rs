@@ -136,11 +136,11 @@ struct State {
     /// Turns that are queued or under way, those of `held_back` and of pinned tasks not counted.
     turns: usize,
     turns_had: u64,
-    /// Tasks that have begun on one thread, by its post.
+    /// Tasks that have begun on one thread, by the slot of the thread.
     inboxes: HashMap<u16, VecDeque<Entry>>,
     /// Posts that were given up.
-    free_posts: Vec<u16>,
-    next_post: u16,
+    free_slots: Vec<u16>,
+    next_slot: u16,
     /// Tasks of the io dispatcher that have not ended.
     tasks: HashMap<u64, TaskRef>,
     threads: usize,
@@ -246,14 +246,17 @@ impl BlockingPool {
         if state.starting > 0 || state.threads >= self.config.max_threads {
             return None;
         }
-        // There are not more threads than posts: the builder sees to it.
-        let post = state.free_posts.pop().unwrap_or(state.next_post);
-        state.next_post = state.next_post.max(post.saturating_add(1));
+        // There are not more threads than slots: the builder sees to it.
+        let thread_slot = state.free_slots.pop().unwrap_or(state.next_slot);
+        state.next_slot = state.next_slot.max(thread_slot.saturating_add(1));
         let number = state.started;
         state.started += 1;
         state.threads += 1;
         state.starting += 1;
-        Some(Start { number, post })
+        Some(Start {
+            number,
+            thread_slot,
+        })
     }
 
     /// The number of the next task of the io dispatcher.
@@ -294,8 +297,8 @@ impl BlockingPool {
         start_within: Option<Duration>,
     ) {
         let mut state = self.state.lock();
-        if let Some(post) = entry.header().state().pinned_to() {
-            state.leave_for(post, entry);
+        if let Some(thread_slot) = entry.header().state().pinned_to() {
+            state.leave_for(thread_slot, entry);
             drop(state);
             // Only one of them can take it.
             return self.work.notify_all();
@@ -324,12 +327,15 @@ impl BlockingPool {
     }
 
     fn start_thread(self: &Arc<Self>, start: Start, runtime: &Handle) -> io::Result<()> {
-        let Start { number, post } = start;
+        let Start {
+            number,
+            thread_slot,
+        } = start;
         let name = format!("{}-{number}", self.config.name);
         let (pool, runtime) = (self.clone(), runtime.clone());
         thread::spawn(name, self.config.stack_size, move || {
             OWN.with(|own| own.set(Arc::as_ptr(&pool)));
-            context::set_post(post);
+            context::set_thread_slot(thread_slot);
             let entered = runtime.enter();
             drop(runtime);
             // Coroutines of io tasks begin here.
@@ -337,7 +343,7 @@ impl BlockingPool {
             pool.run(start);
             drop(runs_tasks);
             drop(entered);
-            pool.leave(post);
+            pool.leave(thread_slot);
         })?;
         Ok(())
     }
@@ -367,13 +373,16 @@ impl BlockingPool {
 
     /// A thread's life: jobs and turns, then a wait for more, then the end.
     fn run(self: &Arc<Self>, start: Start) {
-        let Start { number, post } = start;
+        let Start {
+            number,
+            thread_slot,
+        } = start;
         let mut state = self.state.lock();
         state.starting -= 1;
         let mut retires_at = from_now(self.config.keep_alive);
         loop {
             loop {
-                let pinned = state.take_pinned(post);
+                let pinned = state.take_pinned(thread_slot);
                 let Some(queued) = pinned.or_else(|| state.queue.pop_front()) else {
                     break;
                 };
@@ -450,9 +459,9 @@ impl BlockingPool {
             let mut state = self.state.lock();
             state.turns_had += 1;
             if let Some(entry) = again
-                && let Some(post) = entry.header().state().pinned_to()
+                && let Some(thread_slot) = entry.header().state().pinned_to()
             {
-                state.leave_for(post, entry);
+                state.leave_for(thread_slot, entry);
             }
         } else {
             self.turn_is_over(again);
@@ -467,7 +476,7 @@ impl BlockingPool {
         if let Some(entry) = again {
             match entry.header().state().pinned_to() {
                 // It has begun here.
-                Some(post) => state.leave_for(post, entry),
+                Some(thread_slot) => state.leave_for(thread_slot, entry),
                 None => state.held_back.push_back(Queued {
                     work: Work::Turn(entry),
                     start_by: None,
@@ -483,10 +492,10 @@ impl BlockingPool {
         }
     }
 
-    fn leave(&self, post: u16) {
+    fn leave(&self, thread_slot: u16) {
         let mut state = self.state.lock();
         state.threads -= 1;
-        state.free_posts.push(post);
+        state.free_slots.push(thread_slot);
         drop(state);
         self.ended.notify_all();
     }
@@ -560,33 +569,36 @@ impl BlockingPool {
 #[derive(Debug, Clone, Copy)]
 struct Start {
     number: u64,
-    post: u16,
+    thread_slot: u16,
 }
 
 impl State {
     /// The thread was not started.
     fn take_back(&mut self, start: Start) {
-        self.free_posts.push(start.post);
+        self.free_slots.push(start.thread_slot);
         self.threads -= 1;
         self.starting -= 1;
     }
 
     /// Queues a task that only one thread may run.
-    fn leave_for(&mut self, post: usize, entry: Entry) {
+    fn leave_for(&mut self, thread_slot: usize, entry: Entry) {
         // It was made from one.
-        let post = post as u16;
-        self.inboxes.entry(post).or_default().push_back(entry);
+        let thread_slot = thread_slot as u16;
+        self.inboxes
+            .entry(thread_slot)
+            .or_default()
+            .push_back(entry);
     }
 
-    fn take_pinned(&mut self, post: u16) -> Option<Queued> {
+    fn take_pinned(&mut self, thread_slot: u16) -> Option<Queued> {
         // Nearly always there are none.
         if self.inboxes.is_empty() {
             return None;
         }
-        let inbox = self.inboxes.get_mut(&post)?;
+        let inbox = self.inboxes.get_mut(&thread_slot)?;
         let entry = inbox.pop_front();
         if inbox.is_empty() {
-            self.inboxes.remove(&post);
+            self.inboxes.remove(&thread_slot);
         }
         Some(Queued {
             work: Work::Turn(entry?),

@@ -16,7 +16,7 @@
 //! | LOCAL | the task belongs to a local set, not to a pool (constant) |
 //! | DETACHED_HOME | the task runs on a blocking thread: a wake has nowhere to go (constant) |
 //! | CLASS | two bits, the priority class (constant) |
-//! | LOCAL and DETACHED_HOME | the task belongs to a station, which is no pool (constant) |
+//! | LOCAL and DETACHED_HOME | the task belongs to an external executor, which is no pool (constant) |
 //! | ANYWHERE | the task is unconfined: it goes on where it is woken (constant) |
 //! | IN_ORDER | the task takes no short cut through a worker's own queues (constant) |
 //! | HELD_OPEN | the body is a coroutine inside a section that nothing may unwind out of |
@@ -79,7 +79,7 @@ pub enum Home {
     /// A thread of the blocking pool, which runs it to its end in one go.
     Blocking,
     /// Threads of another kind.
-    Station,
+    External,
     /// Wherever it is woken.
     Anywhere,
 }
@@ -171,7 +171,7 @@ impl State {
             Home::Pool => 0,
             Home::Local => LOCAL,
             Home::Blocking => DETACHED_HOME,
-            Home::Station => LOCAL | DETACHED_HOME,
+            Home::External => LOCAL | DETACHED_HOME,
             Home::Anywhere => ANYWHERE,
         };
         let (interest, references) = if joinable { (JOIN_INTEREST, 2) } else { (0, 1) };
@@ -529,7 +529,7 @@ impl Snapshot {
             LOCAL => Home::Local,
             DETACHED_HOME => Home::Blocking,
             ANYWHERE => Home::Anywhere,
-            _ => Home::Station,
+            _ => Home::External,
         }
     }
 

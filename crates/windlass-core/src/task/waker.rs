@@ -7,10 +7,10 @@ use std::ptr::NonNull;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::context;
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+use crate::external_executor::{self, ExternalExecutor};
 use crate::local::LocalShared;
 use crate::sched::pool::Pool;
-#[cfg(not(any(windlass_loom, windlass_shuttle)))]
-use crate::station::{self, Outpost};
 use crate::task::entry::Entry;
 use crate::task::header::{self, Header};
 use crate::task::state::{Home, Wake};
@@ -68,7 +68,7 @@ pub(crate) fn submit(header: NonNull<Header>) {
         // SAFETY: the same holds for a local set.
         Home::Local => unsafe { LocalShared::submit(entry.header().home().cast(), entry) },
         Home::Blocking => unreachable!("a blocking body is HELD from spawn to COMPLETE"),
-        Home::Station | Home::Anywhere => submit_elsewhere(entry),
+        Home::External | Home::Anywhere => submit_elsewhere(entry),
     }
 }
 
@@ -78,8 +78,10 @@ fn submit_elsewhere(entry: Entry) {
     #[cfg(not(any(windlass_loom, windlass_shuttle)))]
     match entry.header().state().home() {
         // SAFETY: rule 6: HELD by us and not queued yet.
-        Home::Station => unsafe { Outpost::submit_woken(entry.header().home().cast(), entry) },
-        _ => station::submit_anywhere(entry),
+        Home::External => unsafe {
+            ExternalExecutor::submit_woken(entry.header().home().cast(), entry)
+        },
+        _ => external_executor::submit_anywhere(entry),
     }
     #[cfg(any(windlass_loom, windlass_shuttle))]
     unreachable!("{entry:?}: the models have no stations");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use windlass_core::station::{Outpost, Station};
+use windlass_core::external_executor::{Executor, ExternalExecutor};
 use windlass_core::task::{Body, Entry, JoinHandle, Options};
 
 use super::guarded::Guarded;
@@ -13,12 +13,12 @@ use crate::runtime::Shared;
 
 /// Made when somebody first asks for it.
 #[derive(Debug, Default)]
-pub(crate) struct IoDispatcher(OnceLock<Arc<Outpost>>);
+pub(crate) struct IoDispatcher(OnceLock<Arc<ExternalExecutor>>);
 
 /// Where woken tasks go.
 struct Threads(Weak<Shared>);
 
-impl Station for Threads {
+impl Executor for Threads {
     fn submit(&self, entry: Entry) {
         match self.0.upgrade() {
             Some(shared) => {
@@ -48,17 +48,17 @@ where
         // A simulation has one thread, and nothing in it blocks.
         return runtime.spawn_body_known(body, options, know);
     }
-    let outpost = shared
+    let executor = shared
         .io
         .0
-        .get_or_init(|| Outpost::new(Threads(Arc::downgrade(shared))));
+        .get_or_init(|| ExternalExecutor::new(Threads(Arc::downgrade(shared))));
     let number = shared.blocking.next_task();
     let note = Note {
         pool: shared.blocking.clone(),
         number,
     };
     let body = Guarded::new(body, note);
-    let (entry, handle) = outpost.make(body, number, options);
+    let (entry, handle) = executor.make(body, number, options);
     know(&entry);
     if shared.blocking.remember(number, entry.task()) {
         shared.blocking.submit(runtime, entry, start_within);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use windlass_core::station::{Outpost, Station};
+use windlass_core::external_executor::{Executor, ExternalExecutor};
 use windlass_core::sync::Mutex;
 use windlass_core::task::{Body, Entry, FutureBody, Header, JoinHandle, Options, Ran, Scheduler};
 
@@ -15,7 +15,7 @@ use crate::task;
 #[derive(Clone)]
 pub(super) struct Serial {
     line: Arc<Line>,
-    outpost: Arc<Outpost>,
+    executor: Arc<ExternalExecutor>,
 }
 
 struct Line {
@@ -32,7 +32,7 @@ struct State {
 
 struct At(Arc<Line>);
 
-impl Station for At {
+impl Executor for At {
     fn submit(&self, entry: Entry) {
         let mut state = self.0.state.lock();
         state.ready.push_back(entry);
@@ -90,7 +90,7 @@ impl Serial {
             state: Mutex::default(),
         });
         Serial {
-            outpost: Outpost::new(At(line.clone())),
+            executor: ExternalExecutor::new(At(line.clone())),
             line,
         }
     }
@@ -112,10 +112,10 @@ impl Serial {
             numbered: true,
             ..options
         };
-        let (entry, handle) = self.outpost.make(body, number, options);
+        let (entry, handle) = self.executor.make(body, number, options);
         know(&entry);
         if shared.unconfined.remember(number, entry.task()) {
-            self.outpost.submit(entry);
+            self.executor.submit(entry);
         } else {
             entry.refuse();
         }

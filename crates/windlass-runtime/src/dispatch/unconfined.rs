@@ -1,6 +1,6 @@
 //! The unconfined dispatcher: no thread of its own.
 
-use windlass_core::station;
+use windlass_core::external_executor;
 use windlass_core::task::{Body, Entry, JoinHandle, Options};
 
 use super::unconfined_tasks::known;
@@ -21,7 +21,7 @@ where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
 {
-    station::set_fallback(to_default);
+    external_executor::set_fallback(to_default);
     let shared = runtime.shared();
     shared.process.check();
     let number = shared.unconfined.next_number();
@@ -30,7 +30,7 @@ where
         numbered: shared.simulator().is_some(),
         ..options
     };
-    station::spawn_unconfined(body, number, options, |entry| {
+    external_executor::spawn_unconfined(body, number, options, |entry| {
         know(entry);
         shared.unconfined.remember(number, entry.task())
     })

@@ -2,9 +2,9 @@
 //!
 //! Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **A room is exclusive.** It is made from a vector that nobody touches meanwhile, and split into parts
+//! 1. **A capacity is exclusive.** It is made from a vector that nobody touches meanwhile, and split into parts
 //!    that do not overlap. All pointers come from the vector's, so that neighbours can be one again.
-//! 2. **What is made is owned.** The first `count` places of a [`OutputSlice`] are written, and it drops them,
+//! 2. **What is made is owned.** The first `count` places of an [`OutputSlice`] are written, and it drops them,
 //!    unless the vector takes them over.
 
 /// A part of a vector's spare capacity.
@@ -13,9 +13,9 @@ pub(super) struct Capacity<R> {
     size: usize,
 }
 
-/// Results at the start of a room.
+/// The results at the start of a capacity.
 pub(super) struct OutputSlice<R> {
-    room: Capacity<R>,
+    capacity: Capacity<R>,
     count: usize,
 }
 
@@ -35,7 +35,7 @@ impl<R> Capacity<R> {
     /// The first `at` places, and the others.
     pub(super) fn split(self, at: usize) -> (Capacity<R>, Capacity<R>) {
         assert!(at <= self.size);
-        // SAFETY: rule 1: within the room, or one past its end.
+        // SAFETY: rule 1: within the capacity, or one past its end.
         let middle = unsafe { self.start.add(at) };
         let (left, right) = (at, self.size - at);
         let part = |start, size| Capacity { start, size };
@@ -44,36 +44,36 @@ impl<R> Capacity<R> {
 }
 
 impl<R> OutputSlice<R> {
-    /// An empty room.
-    pub(super) fn none(room: Capacity<R>) -> OutputSlice<R> {
-        OutputSlice { room, count: 0 }
+    /// An empty capacity.
+    pub(super) fn none(capacity: Capacity<R>) -> OutputSlice<R> {
+        OutputSlice { capacity, count: 0 }
     }
 
     /// Adds a result.
     pub(super) fn push(&mut self, result: R) {
-        assert!(self.count < self.room.size);
-        // SAFETY: rule 1: within the room, and not written yet.
-        unsafe { self.room.start.add(self.count).write(result) };
+        assert!(self.count < self.capacity.size);
+        // SAFETY: rule 1: within the capacity, and not written yet.
+        unsafe { self.capacity.start.add(self.count).write(result) };
         self.count += 1;
     }
 
     /// The results of two rooms that were one.
     pub(super) fn append(mut self, other: OutputSlice<R>) -> OutputSlice<R> {
-        let end = self.room.start.wrapping_add(self.room.size);
+        let end = self.capacity.start.wrapping_add(self.capacity.size);
         assert!(
-            self.count == self.room.size && end == other.room.start,
+            self.count == self.capacity.size && end == other.capacity.start,
             "neighbours, and the first is full"
         );
-        self.room.size += other.room.size;
+        self.capacity.size += other.capacity.size;
         self.count += other.count;
         // Rule 2: they are ours now.
         std::mem::forget(other);
         self
     }
 
-    /// The vector that the room was made of takes over.
+    /// The vector that the capacity was made of takes over.
     pub(super) fn give_to(self, vector: &mut Vec<R>) {
-        assert!(vector.is_empty() && vector.as_mut_ptr() == self.room.start);
+        assert!(vector.is_empty() && vector.as_mut_ptr() == self.capacity.start);
         let count = self.count;
         std::mem::forget(self);
         // SAFETY: rule 2: so many are written from its start on, and nobody else drops them.
@@ -83,7 +83,7 @@ impl<R> OutputSlice<R> {
 
 impl<R> Drop for OutputSlice<R> {
     fn drop(&mut self) {
-        let made = std::ptr::slice_from_raw_parts_mut(self.room.start, self.count);
+        let made = std::ptr::slice_from_raw_parts_mut(self.capacity.start, self.count);
         // SAFETY: rule 2.
         unsafe { std::ptr::drop_in_place(made) };
     }

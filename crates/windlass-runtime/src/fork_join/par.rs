@@ -165,10 +165,10 @@ impl Grain {
         let mut results = Vec::with_capacity(count);
         let both = Both {
             items,
-            room: Capacity::of(&mut results),
+            capacity: Capacity::of(&mut results),
         };
         let fill = |both: Both<P, R>| {
-            let mut made = OutputSlice::none(both.room);
+            let mut made = OutputSlice::none(both.capacity);
             both.items.each(|item| made.push(f(item)));
             made
         };
@@ -229,10 +229,10 @@ impl<P: Parallel> Halves for P {
     }
 }
 
-/// Items, and room for as many results.
+/// Items, and capacity for as many results.
 struct Both<P, R> {
     items: P,
-    room: Capacity<R>,
+    capacity: Capacity<R>,
 }
 
 impl<P: Parallel, R: Send> Halves for Both<P, R> {
@@ -241,9 +241,9 @@ impl<P: Parallel, R: Send> Halves for Both<P, R> {
     }
 
     fn halves(self, at: usize) -> (Self, Self) {
-        let (items, room) = (self.items.split(at), self.room.split(at));
-        let both = |items, room| Both { items, room };
-        (both(items.0, room.0), both(items.1, room.1))
+        let (items, capacity) = (self.items.split(at), self.capacity.split(at));
+        let both = |items, capacity| Both { items, capacity };
+        (both(items.0, capacity.0), both(items.1, capacity.1))
     }
 }
 

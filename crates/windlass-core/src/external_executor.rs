@@ -13,21 +13,21 @@ use crate::task::state::Home;
 use crate::task::{Body, Entry, Header, JoinHandle, Options, Ran, Scheduler, TaskId, allocate};
 
 /// A place where tasks run that is no pool.
-pub trait Station: Send + Sync + 'static {
+pub trait Executor: Send + Sync + 'static {
     /// Queues a task that is ready. Called by wakers: it must not run the task, block or panic.
     fn submit(&self, entry: Entry);
 }
 
-/// A station with an address that tasks can keep.
-pub struct Outpost(Box<dyn Station>);
+/// An executor with an address that tasks can keep.
+pub struct ExternalExecutor(Box<dyn Executor>);
 
-impl Outpost {
-    /// Tasks of `station` know it by this.
-    pub fn new(station: impl Station) -> Arc<Outpost> {
-        Arc::new(Outpost(Box::new(station)))
+impl ExternalExecutor {
+    /// Tasks of `executor` know it by this.
+    pub fn new(executor: impl Executor) -> Arc<ExternalExecutor> {
+        Arc::new(ExternalExecutor(Box::new(executor)))
     }
 
-    /// Makes a task of this station, which is not queued yet.
+    /// Makes a task of this executor, which is not queued yet.
     pub fn make<B>(
         self: &Arc<Self>,
         body: B,
@@ -39,45 +39,45 @@ impl Outpost {
         B::Output: Send + 'static,
     {
         let home = Arc::as_ptr(self).cast();
-        let body = AtOutpost {
+        let body = AtExternal {
             body,
-            _outpost: self.clone(),
+            _executor: self.clone(),
         };
-        make(body, Home::Station, home, number, options)
+        make(body, Home::External, home, number, options)
     }
 
-    /// Queues a task of this station.
+    /// Queues a task of this executor.
     pub fn submit(&self, entry: Entry) {
         self.0.submit(entry);
     }
 
     /// # Safety
-    /// Rule 6: `outpost` is the task's, and `entry` has not been queued yet, so that its body is there
-    /// and with it a reference to the outpost.
-    pub(crate) unsafe fn submit_woken(outpost: *const Outpost, entry: Entry) {
+    /// Rule 6: `executor` is the task's, and `entry` has not been queued yet, so that its body is there
+    /// and with it a reference to the executor.
+    pub(crate) unsafe fn submit_woken(executor: *const ExternalExecutor, entry: Entry) {
         // SAFETY: alive now, says the caller; from here on our own count keeps it: the task may run and
         // end before `submit` returns.
-        let outpost = unsafe {
-            Arc::increment_strong_count(outpost);
-            Arc::from_raw(outpost)
+        let executor = unsafe {
+            Arc::increment_strong_count(executor);
+            Arc::from_raw(executor)
         };
-        outpost.submit(entry);
+        executor.submit(entry);
     }
 }
 
-impl std::fmt::Debug for Outpost {
+impl std::fmt::Debug for ExternalExecutor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Outpost")
+        f.write_str("ExternalExecutor")
     }
 }
 
-/// A body that keeps its outpost alive.
-struct AtOutpost<B> {
+/// A body that keeps its executor alive.
+struct AtExternal<B> {
     body: B,
-    _outpost: Arc<Outpost>,
+    _executor: Arc<ExternalExecutor>,
 }
 
-impl<B: Body> Body for AtOutpost<B> {
+impl<B: Body> Body for AtExternal<B> {
     type Output = B::Output;
 
     fn resume(
