@@ -182,7 +182,7 @@ impl Descriptor {
         Ok(Cow::Owned(resolved))
     }
 
-    /// Says that an invocation can be ended from outside: [`Component::interrupt`](super::Component::interrupt) gives
+    /// Says that an invocation can be ended from outside: `Component::interrupt` gives
     /// what does so. If it gives nothing, a run does not begin.
     pub fn preemptible(mut self) -> Self {
         self.preemptible = true;

@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`source`], [`load`] | reads a file, with the place of everything in it |
+//! | [`source`], [`load`](mod@load) | reads a file, with the place of everything in it |
 //! | [`model`] | what a file describes: components, edges, lanes, loops |
 //! | [`catalog`] | what is known of component types: ports, configuration |
 //! | [`check`], [`lint`], [`diagnostic`] | finds mistakes, and says where they are and what to do |

@@ -176,7 +176,7 @@ impl Pool {
 /// Starts a task on the pool whose worker this thread is.
 ///
 /// # Panics
-/// Elsewhere; see [`on_worker`].
+/// Elsewhere; see [`on_worker`](super::on_worker).
 #[inline]
 pub fn spawn_here<B>(body: B, options: Options) -> JoinHandle<B::Output>
 where
