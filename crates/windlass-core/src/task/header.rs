@@ -229,6 +229,9 @@ pub(crate) unsafe fn release(header: NonNull<Header>) {
 ///
 /// # Safety
 /// Rule 7: no reference is left, and body, output and join waker are gone.
+// A call of its own, so that `release` stays small enough to be inlined: 2 % of the instructions of
+// a spawn.
+#[inline(never)]
 pub(crate) unsafe fn free(header: NonNull<Header>) {
     // SAFETY: the caller has the block for itself; `Header` is its first field, and of the rest
     // nothing needs dropping (rule 7).
