@@ -234,10 +234,11 @@ fn tests(workspace: &Workspace) -> Result<Done, Error> {
         )
     } else {
         println!("cargo-nextest is not installed; running `cargo test` instead");
-        cargo(
-            workspace,
-            &["test", "--workspace", "--all-targets", "--all-features"],
-        )
+        // One test at a time: some measure what the whole process uses, and nextest gives each
+        // test a process of its own.
+        let one_by_one = ["--", "--test-threads", "1"];
+        let all = ["test", "--workspace", "--all-targets", "--all-features"];
+        cargo(workspace, &[&all[..], &one_by_one[..]].concat())
     }
 }
 
