@@ -29,7 +29,7 @@ pub use windlass_sync::{CancellationToken, Cancelled, DropGuard, Limit, channel}
 /// simulated network.
 pub mod simulator {
     pub use windlass_io::simulated::{DroppedDatagrams, Net, OnHost};
-    pub use windlass_runtime::simulator::*;
+    pub use windlass_runtime::simulator::{ExpectPanics, Step, Trace, expect_panics, explore};
 }
 
 /// Locks and meeting points for tasks and plain threads, and the channels under the names that
