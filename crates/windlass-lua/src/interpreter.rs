@@ -118,11 +118,11 @@ impl fmt::Debug for Builder {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Printed<'a> {
-    /// Who.
+    /// The process that printed it; none for code that is no process.
     pub pid: Option<Pid>,
-    /// None: printed.
+    /// The level of a log line; none for what `print` wrote.
     pub level: Option<Level>,
-    /// What.
+    /// The text, without a line end.
     pub text: &'a str,
 }
 

@@ -153,7 +153,7 @@ impl Error for SpawnError {}
 pub enum RegisterError {
     /// Another process has it.
     Taken {
-        /// Who.
+        /// The process that has the name.
         owner: Pid,
     },
     /// There is no such process on this host.

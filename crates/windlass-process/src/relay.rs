@@ -42,14 +42,14 @@ pub enum RemoteSignal {
     Unlink(Pid),
     /// This process wants to know of the receiver's end.
     Monitor {
-        /// Who.
+        /// The process that wants to know.
         by: Pid,
         /// Which of its monitors.
         id: MonitorRef,
     },
-    /// It does not any more.
+    /// This process no longer wants to know of the receiver's end.
     Demonitor {
-        /// Who.
+        /// The process that wanted to know.
         by: Pid,
         /// Which of its monitors.
         id: MonitorRef,

@@ -35,7 +35,7 @@ const IN_DUMP: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// Who.
+    /// The process that did not stop.
     pub pid: Pid,
     /// Its name as a task.
     pub name: Option<String>,
@@ -59,7 +59,7 @@ impl fmt::Display for Stuck {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Killed {
-    /// Who.
+    /// The process that was killed.
     pub pid: Pid,
     /// Its name as a task.
     pub name: Option<String>,
