@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use windlass_core::sched::pool::{Config, Hooks, Pool};
-use windlass_core::task::{FutureBody, Options};
+use windlass_core::task::{FutureBody, Options, SpawnRequest};
 
 const TIMES: u64 = 200_000;
 
@@ -34,10 +34,15 @@ fn main() {
         Err(error) => panic!("the pool does not start: {error}"),
     };
     let inner = pool.clone();
-    let spawn = move |value: u64| inner.spawn(FutureBody(async move { value }), Options::here());
+    let spawn = move |value: u64| {
+        inner.spawn(SpawnRequest::new(
+            FutureBody(async move { value }),
+            Options::here(),
+        ))
+    };
     let sum = match path.as_str() {
         // Spawn and join, 100 at a time.
-        "spawn" => pool.spawn(
+        "spawn" => pool.spawn(SpawnRequest::new(
             FutureBody(async move {
                 let mut sum = 0;
                 for _ in 0..TIMES / 100 {
@@ -49,9 +54,9 @@ fn main() {
                 sum
             }),
             Options::here(),
-        ),
+        )),
         // A task that gives way.
-        "yield" => pool.spawn(
+        "yield" => pool.spawn(SpawnRequest::new(
             FutureBody(async {
                 for _ in 0..TIMES {
                     yield_now().await;
@@ -59,9 +64,9 @@ fn main() {
                 TIMES
             }),
             Options::here(),
-        ),
+        )),
         // A task that suspends until another wakes it.
-        "wake" => pool.spawn(
+        "wake" => pool.spawn(SpawnRequest::new(
             FutureBody(async move {
                 let mut sum = 0;
                 for value in 0..TIMES {
@@ -70,7 +75,7 @@ fn main() {
                 sum
             }),
             Options::here(),
-        ),
+        )),
         other => panic!("unknown path {other:?}; known: spawn, yield, wake"),
     };
     assert!(windlass_core::block_on(sum).unwrap_or(0) > 0);

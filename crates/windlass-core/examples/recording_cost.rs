@@ -7,7 +7,7 @@ use std::task::Poll;
 use windlass_core::observe::Recording;
 use windlass_core::sched::pool::{Config, Hooks, Pool};
 use windlass_core::sync::clock;
-use windlass_core::task::{FutureBody, Options};
+use windlass_core::task::{FutureBody, Options, SpawnRequest};
 
 const TASKS: u64 = 200;
 const YIELDS: u64 = 20_000;
@@ -36,7 +36,7 @@ fn measure(pool: &Pool, recording: Recording) -> f64 {
                     yield_now().await;
                 }
             };
-            pool.spawn(FutureBody(body), Options::here())
+            pool.spawn(SpawnRequest::new(FutureBody(body), Options::here()))
         })
         .collect();
     for task in tasks {

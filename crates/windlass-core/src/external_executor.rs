@@ -10,7 +10,9 @@ use std::sync::OnceLock;
 use crate::context;
 use crate::sync::Arc;
 use crate::task::state::Home;
-use crate::task::{Body, Entry, Header, JoinHandle, Options, Ran, Scheduler, TaskId, allocate};
+use crate::task::{
+    BeforeFirstPoll, Body, Entry, Header, JoinHandle, Ran, Scheduler, SpawnRequest, TaskId,
+};
 
 /// A place where tasks run that is no pool.
 pub trait Executor: Send + Sync + 'static {
@@ -27,23 +29,24 @@ impl ExternalExecutor {
         Arc::new(ExternalExecutor(Box::new(executor)))
     }
 
-    /// Makes a task of this executor, which is not queued yet.
-    pub fn make<B>(
+    /// Makes a task of this executor, which is not queued yet. `number` tells it from the executor's
+    /// other tasks.
+    pub fn make<B, H>(
         self: &Arc<Self>,
-        body: B,
+        request: SpawnRequest<B, H>,
         number: u64,
-        options: Options,
     ) -> (Entry, JoinHandle<B::Output>)
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
         let home = Arc::as_ptr(self).cast();
-        let body = AtExternal {
+        let request = request.map_body(|body| AtExternal {
             body,
             _executor: self.clone(),
-        };
-        make(body, Home::External, home, number, options)
+        });
+        request.allocate(Home::External, home, || id(number))
     }
 
     /// Queues a task of this executor.
@@ -93,22 +96,8 @@ impl<B: Body> Body for AtExternal<B> {
     }
 }
 
-fn make<B>(
-    body: B,
-    home: Home,
-    home_ptr: *const (),
-    number: u64,
-    options: Options,
-) -> (Entry, JoinHandle<B::Output>)
-where
-    B: Body + Send + 'static,
-    B::Output: Send + 'static,
-{
-    let id = || TaskId::numbered(u16::MAX - 3, number);
-    let entry = allocate(body, home, home_ptr, id, options, true);
-    // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
-    let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
-    (entry, handle)
+fn id(number: u64) -> TaskId {
+    TaskId::numbered(u16::MAX - 3, number)
 }
 
 // ---- wherever it is woken -----------------------------------------------------------------
@@ -130,19 +119,19 @@ std::thread_local! {
 
 /// Starts a task that runs here and now until it first suspends, and afterwards wherever it is woken.
 /// One that is started inside another's first turn begins when that turn is over: the stack does not
-/// grow. `remember` is told of it before it begins; false: it does not begin.
-pub fn spawn_unconfined<B>(
-    body: B,
+/// grow. `admit` is called before it begins; if it returns false, the task is refused.
+pub fn spawn_unconfined<B, H>(
+    request: SpawnRequest<B, H>,
     number: u64,
-    options: Options,
-    remember: impl FnOnce(&Entry) -> bool,
+    admit: impl FnOnce(&Entry) -> bool,
 ) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
+    H: BeforeFirstPoll,
 {
-    let (entry, handle) = make(body, Home::Anywhere, std::ptr::null(), number, options);
-    if !remember(&entry) {
+    let (entry, handle) = request.allocate(Home::Anywhere, std::ptr::null(), || id(number));
+    if !admit(&entry) {
         entry.refuse();
         return handle;
     }

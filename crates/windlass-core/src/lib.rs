@@ -13,10 +13,10 @@
 //!
 //! ```
 //! use windlass_core::sched::pool::{Config, Hooks, Pool};
-//! use windlass_core::task::{FutureBody, Options};
+//! use windlass_core::task::{FutureBody, Options, SpawnRequest};
 //!
 //! let pool = Pool::start(Config { workers: 2, ..Config::default() }, Hooks::default(), None)?;
-//! let answer = pool.spawn(FutureBody(async { 6 * 7 }), Options::here());
+//! let answer = pool.spawn(SpawnRequest::new(FutureBody(async { 6 * 7 }), Options::here()));
 //! assert_eq!(windlass_core::block_on(answer).unwrap(), 42);
 //! assert!(pool.shutdown(None).stuck.is_empty());
 //! # Ok::<(), std::io::Error>(())

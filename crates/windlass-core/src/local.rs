@@ -24,8 +24,8 @@ use crate::sync::thread::ThreadId;
 use crate::sync::{Arc, Mutex, UnsafeCell, hint, thread, with_world};
 use crate::task::state::Home;
 use crate::task::{
-    AbortHandle, Body, Ending, Entry, FutureBody, Header, JoinError, JoinHandle, Options, Ran,
-    Registry, Scheduler, Shard, TaskId, TaskRef, allocate, contain,
+    AbortHandle, BeforeFirstPoll, Body, Class, Ending, Entry, FutureBody, Header, JoinError,
+    JoinHandle, Options, Ran, Registry, Scheduler, Shard, SpawnRequest, TaskId, TaskRef, contain,
 };
 use crate::tuning::POLLS_PER_TICK;
 
@@ -230,25 +230,17 @@ impl LocalSet {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.spawn_with(future, Options::here())
+        self.spawn_request(SpawnRequest::new(FutureBody(future), Options::here()))
     }
 
-    /// As `spawn_local`, with a name.
-    pub fn spawn_with<F>(&self, future: F, options: Options) -> LocalJoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.spawn_body(FutureBody(future), options)
-    }
-
-    /// As `spawn_with`, for a body of any kind.
-    pub fn spawn_body<B>(&self, body: B, options: Options) -> LocalJoinHandle<B::Output>
+    /// Starts a task with a body of any kind on this thread, as `spawn_local` does.
+    pub fn spawn_request<B, H>(&self, request: SpawnRequest<B, H>) -> LocalJoinHandle<B::Output>
     where
         B: Body + 'static,
         B::Output: 'static,
+        H: BeforeFirstPoll,
     {
-        self.tasks.spawn_body(body, options)
+        self.tasks.spawn(request)
     }
 
     /// Awaits `future`, and runs the set's tasks meanwhile.
@@ -258,22 +250,18 @@ impl LocalSet {
 }
 
 impl LocalTasks {
-    fn spawn_body<B>(&self, body: B, options: Options) -> LocalJoinHandle<B::Output>
+    fn spawn<B, H>(&self, mut request: SpawnRequest<B, H>) -> LocalJoinHandle<B::Output>
     where
         B: Body + 'static,
         B::Output: 'static,
+        H: BeforeFirstPoll,
     {
         self.spawned.set(self.spawned.get() + 1);
         let id = || TaskId::numbered(u16::MAX - 2, self.spawned.get());
         let home = Arc::as_ptr(&self.shared).cast();
         // A set has no classes: its queue is a plain FIFO.
-        let options = Options {
-            class: Default::default(),
-            ..options
-        };
-        let entry = allocate(body, Home::Local, home, id, options, true);
-        // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
-        let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
+        request.options.class = Class::Normal;
+        let (entry, handle) = request.allocate(Home::Local, home, id);
         if self.stopping.get() {
             entry.refuse();
         } else {
@@ -631,23 +619,24 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    spawn_local_body(FutureBody(future), Options::here())
+    spawn_local_request(SpawnRequest::new(FutureBody(future), Options::here()))
 }
 
-/// As [`spawn_local`], for a body of any kind.
+/// Starts a task with a body of any kind on the local set that is being run on this thread.
 ///
 /// # Panics
 /// Outside of [`LocalSet::run_until`].
 #[track_caller]
-pub fn spawn_local_body<B>(body: B, options: Options) -> LocalJoinHandle<B::Output>
+pub fn spawn_local_request<B, H>(request: SpawnRequest<B, H>) -> LocalJoinHandle<B::Output>
 where
     B: Body + 'static,
     B::Output: 'static,
+    H: BeforeFirstPoll,
 {
     let set = CURRENT.with(Cell::get);
     // SAFETY: `enter` sets the pointer for as long as it borrows the set, on this thread.
     match unsafe { set.as_ref() } {
-        Some(set) => set.spawn_body(body, options),
+        Some(set) => set.spawn(request),
         None => panic!(
             "spawn_local outside of a local set: run it inside LocalSet::run_until, or use spawn \
              for a future that is Send"

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::task::{Class, Options, contain};
+use windlass_core::task::{Class, Options, SpawnRequest, contain};
 use windlass_runtime::dispatch::Dispatcher;
 
 use crate::actor::{Actor, ActorBody, Context, run_actor};
@@ -300,10 +300,11 @@ impl Terms {
                 monitor = Some(host.monitor(&parent, core.shell.pid));
             }
         }
-        let know = |task| core.shell.set_task(task);
+        let request = SpawnRequest::new(body, self.options)
+            .before_first_poll(|entry| core.shell.set_task(entry.task()));
         match &self.dispatcher {
-            None => drop(host.runtime.spawn_known(body, self.options, know)),
-            Some(there) => drop(there.spawn_known(body, self.options, know)),
+            None => drop(host.runtime.spawn_request(request)),
+            Some(there) => drop(there.spawn_request(request)),
         }
         Ok(ProcessHandle {
             address: Address::new(core),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::sync::{Mutex, clock};
-use windlass_core::task::{Body, JoinHandle, Options, TaskRef};
+use windlass_core::task::{BeforeFirstPoll, Body, JoinHandle, SpawnRequest};
 
 use crate::driver::Reality;
 use crate::handle::Handle;
@@ -59,18 +59,14 @@ struct State {
 }
 
 impl Handle {
-    /// Starts a body of any kind; `know` is told of the task before it can run.
-    pub fn spawn_known<B>(
-        &self,
-        body: B,
-        options: Options,
-        know: impl FnOnce(TaskRef),
-    ) -> JoinHandle<B::Output>
+    /// Starts a task with a body of any kind.
+    pub fn spawn_request<B, H>(&self, request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
-        self.spawn_body_known(body, options, |entry| know(entry.task()))
+        self.pool().spawn(request)
     }
 
     /// Adds a front end; it is told to stop when the runtime does.

@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use windlass_core::sched::pool::{self, Pool};
-use windlass_core::task::{Body, Entry, FutureBody, Job, JoinHandle, Options};
+use windlass_core::sched::pool::{self, AdmissionError, Pool};
+use windlass_core::task::{Body, FutureBody, Job, JoinHandle, Options, SpawnRequest};
 
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
@@ -239,44 +239,10 @@ impl Handle {
     {
         #[cfg(feature = "tracing")]
         if let Some(span) = task_span::of(&options) {
-            return self.spawn_bare(InSpan::new(future, span), options);
+            let body = FutureBody(InSpan::new(future, span));
+            return self.spawn_request(SpawnRequest::new(body, options));
         }
-        self.spawn_bare(future, options)
-    }
-
-    /// As `spawn_with`, without a span.
-    fn spawn_bare<F>(&self, future: F, options: Options) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        self.spawn_body(FutureBody(future), options)
-    }
-
-    /// Starts a body of any kind.
-    pub(crate) fn spawn_body<B>(&self, body: B, options: Options) -> JoinHandle<B::Output>
-    where
-        B: Body + Send + 'static,
-        B::Output: Send + 'static,
-    {
-        self.pool().spawn(body, options)
-    }
-
-    /// The same; `know` is told of the task before it can run.
-    pub(crate) fn spawn_body_known<B>(
-        &self,
-        body: B,
-        options: Options,
-        know: impl FnOnce(&Entry),
-    ) -> JoinHandle<B::Output>
-    where
-        B: Body + Send + 'static,
-        B::Output: Send + 'static,
-    {
-        let (handle, refused) = self.pool().spawn_known(body, options, know);
-        // User code, which may spawn.
-        drop(refused);
-        handle
+        self.spawn_request(SpawnRequest::new(FutureBody(future), options))
     }
 
     /// Starts a task unless the injector is full or the runtime is shutting down.
@@ -298,32 +264,11 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        #[cfg(feature = "tracing")]
-        if let Some(span) = task_span::of(&options) {
-            let spawned = self.try_spawn_bare(InSpan::new(future, span), options);
-            return spawned.map_err(|error| match error {
-                TrySpawnError::Full(future) => TrySpawnError::Full(future.into_inner()),
-                TrySpawnError::Stopping(future) => TrySpawnError::Stopping(future.into_inner()),
-            });
+        match self.pool().admit() {
+            Ok(()) => Ok(self.spawn_with(future, options)),
+            Err(AdmissionError::Full) => Err(TrySpawnError::Full(future)),
+            Err(AdmissionError::Stopping) => Err(TrySpawnError::Stopping(future)),
         }
-        self.try_spawn_bare(future, options)
-    }
-
-    fn try_spawn_bare<F>(
-        &self,
-        future: F,
-        options: Options,
-    ) -> Result<JoinHandle<F::Output>, TrySpawnError<F>>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        self.pool()
-            .try_spawn(FutureBody(future), options)
-            .map_err(|error| match error {
-                pool::TrySpawnError::Full(body) => TrySpawnError::Full(body.0),
-                pool::TrySpawnError::Stopping(body) => TrySpawnError::Stopping(body.0),
-            })
     }
 
     /// Runs a closure that may block on a thread of its own kind.
@@ -459,56 +404,46 @@ where
     let options = Options::here();
     #[cfg(feature = "tracing")]
     if let Some(span) = task_span::of(&options) {
-        return spawn_bare(InSpan::new(future, span), options);
+        let body = FutureBody(InSpan::new(future, span));
+        return spawn_request(SpawnRequest::new(body, options));
     }
-    spawn_bare(future, options)
-}
-
-#[inline]
-fn spawn_bare<F>(future: F, options: Options) -> JoinHandle<F::Output>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    spawn_body(FutureBody(future), options)
+    spawn_request(SpawnRequest::new(FutureBody(future), options))
 }
 
 /// Starts a body of any kind on the runtime this thread is in, or else on the process-wide default.
 #[inline]
-pub(crate) fn spawn_body<B>(body: B, options: Options) -> JoinHandle<B::Output>
+pub(crate) fn spawn_request<B>(request: SpawnRequest<B>) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
 {
-    if pool::on_worker() {
-        pool::spawn_here(body, options)
-    } else {
-        spawn_outside(body, options)
-    }
+    pool::with_current(|pool| match pool {
+        Some(pool) => pool.spawn(request),
+        None => spawn_outside(request),
+    })
 }
 
-/// On a thread that is no worker.
+/// Starts a task on a thread that is no worker.
 #[inline]
-fn spawn_outside<B>(body: B, options: Options) -> JoinHandle<B::Output>
+fn spawn_outside<B>(request: SpawnRequest<B>) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
 {
-    let mut task = Some((body, options));
+    let mut request = Some(request);
     let spawned = ENTERED.try_with(|entered| {
         let entered = entered.borrow();
         let runtime = entered.current()?;
-        let (body, options) = task.take()?;
-        Some(runtime.pool().spawn_from_outside(body, options))
+        Some(runtime.pool().spawn_or_refuse(request.take()?))
     });
-    match (spawned, task) {
+    match (spawned, request) {
         // Only now, when nothing is borrowed any more: a refused future's destructor may enter a
         // runtime itself.
         (Ok(Some((handle, refused))), _) => {
             drop(refused);
             handle
         }
-        (_, Some((body, options))) => Handle::current_or_default().spawn_body(body, options),
+        (_, Some(request)) => Handle::current_or_default().spawn_request(request),
         (_, None) => unreachable!("what was taken was spawned"),
     }
 }

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::task::Poll;
 use std::time::Duration;
 
-use windlass_core::task::{JoinHandle, Options};
+use windlass_core::task::{FutureBody, JoinHandle, Options, SpawnRequest};
 
 use crate::blocking::SpawnBlockingError;
 use crate::handle::{Handle, TrySpawnError};
@@ -153,6 +153,6 @@ impl Builder {
         F: Future + 'static,
         F::Output: 'static,
     {
-        set.spawn_with(future, self.options)
+        set.spawn_request(SpawnRequest::new(FutureBody(future), self.options))
     }
 }

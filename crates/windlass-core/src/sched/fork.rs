@@ -74,7 +74,7 @@ pub use crate::sched::latch::Latch;
 use crate::sched::worker::Worker;
 use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint, thread};
-use crate::task::{Body, Options};
+use crate::task::{Body, Options, SpawnRequest};
 use crate::tuning::{FORK_ENOUGH, FORK_ONE_IN, SPIN_PAUSES, YIELD_NS};
 use crate::wait::suspend;
 
@@ -149,7 +149,9 @@ pub fn end_resume(resume: Resume, leftovers: Leftovers) {
         while let Some(job) = here.take() {
             let mut job = HandedOver(Some(job));
             match leftovers {
-                Leftovers::HandOver => drop(here.0.pool.spawn(job, Options::here())),
+                Leftovers::HandOver => {
+                    drop(here.0.pool.spawn(SpawnRequest::new(job, Options::here())));
+                }
                 Leftovers::RunHere => {
                     // A coroutine further down is not suspended by it: this resume has not ended.
                     let _barrier = Barrier::raise();

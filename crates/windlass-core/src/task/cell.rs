@@ -89,6 +89,7 @@ union Stage<B: Body> {
 /// counted and up to the caller.
 ///
 /// The bounds are those of the caller: pools demand `Send`, local sets keep to one thread (rule 8).
+#[inline]
 pub(crate) fn allocate<B: Body>(
     body: B,
     home: Home,

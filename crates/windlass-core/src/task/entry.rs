@@ -60,17 +60,15 @@ impl Entry {
         F: std::future::Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let entry = crate::task::allocate(
-            crate::task::FutureBody(future),
-            crate::task::state::Home::Blocking,
+        use crate::task::state::Home;
+        use crate::task::{FutureBody, Options, SpawnRequest, TaskId};
+
+        let id = || TaskId::numbered(1, 1);
+        SpawnRequest::new(FutureBody(future), Options::here()).allocate(
+            Home::Blocking,
             std::ptr::null(),
-            || crate::task::TaskId::numbered(1, 1),
-            crate::task::Options::here(),
-            true,
-        );
-        // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
-        let handle = unsafe { crate::task::JoinHandle::from_raw(entry.as_ptr()) };
-        (entry, handle)
+            id,
+        )
     }
 
     /// A reference to the task.

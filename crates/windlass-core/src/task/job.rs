@@ -4,13 +4,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::context;
-use crate::task::cell::{Body, Closure, allocate};
+use crate::task::cell::{Body, Closure};
 use crate::task::entry::{Entry, Scheduler};
 use crate::task::header::Header;
 use crate::task::join::JoinHandle;
 use crate::task::meta::TaskId;
 use crate::task::state::Home;
-use crate::task::{Options, TaskRef};
+use crate::task::{Options, SpawnRequest, TaskRef};
 
 /// A closure that waits for a blocking thread. Dropping it cancels it.
 #[derive(Debug)]
@@ -51,9 +51,8 @@ impl Job {
     {
         let id = || TaskId::numbered(u16::MAX - 1, number);
         let body = Blocking(Closure(Some(f)));
-        let entry = allocate(body, Home::Blocking, std::ptr::null(), id, options, true);
-        // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
-        let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
+        let request = SpawnRequest::new(body, options);
+        let (entry, handle) = request.allocate(Home::Blocking, std::ptr::null(), id);
         (Job(Some(entry)), handle)
     }
 

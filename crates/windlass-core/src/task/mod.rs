@@ -42,6 +42,7 @@ mod join_waker;
 mod meta;
 mod registry;
 mod shield;
+mod spawn_request;
 pub mod state;
 mod waker;
 
@@ -57,6 +58,7 @@ pub use join::{AbortHandle, JoinHandle};
 pub use meta::{Meta, Name, TaskId};
 pub use registry::{Registry, Shard};
 pub use shield::{Shield, shield};
+pub use spawn_request::{BeforeFirstPoll, NoHook, SpawnRequest};
 pub use waker::with_context;
 
 /// Runtime priority of a task.

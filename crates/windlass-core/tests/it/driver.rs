@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::sched::driver::Driver;
 use windlass_core::sched::pool::{Config, Hooks, Pool};
-use windlass_core::task::{FutureBody, Options};
+use windlass_core::task::{FutureBody, Options, SpawnRequest};
 
 #[derive(Default)]
 struct Bell {
@@ -107,7 +107,10 @@ fn an_event_wakes_the_worker_in_the_driver_without_a_ring() {
         let (pool, bell) = start(workers);
         for _ in 0..200 {
             let place: Arc<Mutex<Option<Waker>>> = Arc::default();
-            let task = pool.spawn(FutureBody(one_event(place.clone())), Options::here());
+            let task = pool.spawn(SpawnRequest::new(
+                FutureBody(one_event(place.clone())),
+                Options::here(),
+            ));
             wait_until("the task has suspended", || place.lock().unwrap().is_some());
             wait_until("a worker sleeps in the driver", || {
                 bell.sleeping.load(Ordering::SeqCst) == 1
@@ -128,7 +131,7 @@ fn the_sleeper_in_the_driver_is_claimed_last() {
             pool.snapshot().unparked == 0 && bell.sleeping.load(Ordering::SeqCst) == 1
         });
         let rings = bell.rings.load(Ordering::SeqCst);
-        let task = pool.spawn(FutureBody(async {}), Options::here());
+        let task = pool.spawn(SpawnRequest::new(FutureBody(async {}), Options::here()));
         windlass_core::block_on(task).expect("it runs");
         assert_eq!(
             bell.rings.load(Ordering::SeqCst),
@@ -144,7 +147,7 @@ fn busy_workers_look_into_the_driver() {
     let (pool, bell) = start(1);
     let stop = Arc::new(AtomicBool::new(false));
     let endless = stop.clone();
-    let busy = pool.spawn(
+    let busy = pool.spawn(SpawnRequest::new(
         FutureBody(poll_fn(move |cx| {
             if endless.load(Ordering::Relaxed) {
                 return Poll::Ready(());
@@ -153,9 +156,12 @@ fn busy_workers_look_into_the_driver() {
             Poll::Pending
         })),
         Options::here(),
-    );
+    ));
     let place: Arc<Mutex<Option<Waker>>> = Arc::default();
-    let task = pool.spawn(FutureBody(one_event(place.clone())), Options::here());
+    let task = pool.spawn(SpawnRequest::new(
+        FutureBody(one_event(place.clone())),
+        Options::here(),
+    ));
     wait_until("the task has suspended", || place.lock().unwrap().is_some());
     bell.event(place.lock().unwrap().take().expect("just seen"));
     windlass_core::block_on(task).expect("delivered although no worker ever sleeps");

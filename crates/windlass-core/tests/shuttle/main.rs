@@ -14,7 +14,9 @@ use std::task::{Context, Poll, Waker};
 use windlass_core::context;
 use windlass_core::sched::pool::{Config, Hooks, Pool, Spin};
 use windlass_core::sync::{Mutex, thread};
-use windlass_core::task::{Body, Class, Ending, FutureBody, JoinHandle, Options, Unwound, shield};
+use windlass_core::task::{
+    Body, Class, Ending, FutureBody, JoinHandle, Options, SpawnRequest, Unwound, shield,
+};
 
 fn check(schedules: usize, f: impl Fn() + Send + Sync + 'static) {
     let f = Arc::new(f);
@@ -46,7 +48,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    pool.spawn(FutureBody(future), Options::here())
+    pool.spawn(SpawnRequest::new(FutureBody(future), Options::here()))
 }
 
 async fn yield_now() {
@@ -305,7 +307,10 @@ fn shuttle_classes_all_run() {
                     class,
                     ..Options::here()
                 };
-                pool.spawn(FutureBody(async { yield_now().await }), options)
+                pool.spawn(SpawnRequest::new(
+                    FutureBody(async { yield_now().await }),
+                    options,
+                ))
             })
             .collect();
         for task in tasks {
@@ -374,7 +379,7 @@ fn shuttle_pinned_tasks_go_on_where_they_began_whoever_wakes_them() {
                     begun_on: None,
                     unwound: Arc::default(),
                 };
-                pool.spawn(body, Options::here())
+                pool.spawn(SpawnRequest::new(body, Options::here()))
             })
             .collect();
         // One from outside, one from a task of either worker.
@@ -407,7 +412,7 @@ fn shuttle_a_cancelled_pinned_task_unwinds_once_on_its_worker() {
             begun_on: None,
             unwound: unwound.clone(),
         };
-        let task = pool.spawn(body, Options::here());
+        let task = pool.spawn(SpawnRequest::new(body, Options::here()));
         let abort = task.abort_handle();
         let aborter = thread::spawn("aborter".into(), 0, move || abort.abort()).expect("thread");
         signal.set();
@@ -437,7 +442,7 @@ fn shuttle_a_shutdown_unwinds_pinned_tasks() {
             begun_on: None,
             unwound: unwound.clone(),
         };
-        let task = pool.spawn(body, Options::here());
+        let task = pool.spawn(SpawnRequest::new(body, Options::here()));
         windlass_core::block_on(begun.wait());
         assert!(pool.shutdown(None).stuck.is_empty());
         assert!(

@@ -51,15 +51,15 @@ mod stack;
 use std::future::Future;
 
 use windlass_core::context;
-use windlass_core::local::{LocalJoinHandle, spawn_local_body};
+use windlass_core::local::{LocalJoinHandle, spawn_local_request};
 use windlass_core::sync::thread;
-use windlass_core::task::{Class, Header, JoinHandle, Options};
+use windlass_core::task::{Class, Header, JoinHandle, Options, SpawnRequest};
 
 use self::body::{CoroutineBody, Machine};
 use self::slab::SizeClass;
 use self::stack::Stack;
 use crate::dispatch::Dispatcher;
-use crate::handle::{Handle, spawn_body};
+use crate::handle::{Handle, spawn_request};
 
 pub use self::by_hand::{Coroutine, Driver, Finish, Resumed, drive};
 pub use self::foreign::foreign;
@@ -228,10 +228,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        spawn_body(
-            CoroutineBody::new(self.machine(f), false, &self.options),
-            self.options.clone(),
-        )
+        spawn_request(self.request(f, false))
     }
 
     /// As `spawn`, on `handle`'s runtime.
@@ -240,10 +237,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        handle.spawn_body(
-            CoroutineBody::new(self.machine(f), false, &self.options),
-            self.options.clone(),
-        )
+        handle.spawn_request(self.request(f, false))
     }
 
     /// As `spawn`, on a dispatcher; on the default one instead of the unconfined one, because a coroutine
@@ -253,8 +247,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let body = CoroutineBody::new(self.machine(f), false, &self.options);
-        dispatcher.spawn_staying(body, self.options)
+        dispatcher.spawn_staying(self.request(f, false))
     }
 
     /// As `spawn`, but takes the stack now and tells if there is none.
@@ -266,7 +259,7 @@ impl Builder {
         let size = SizeClass::for_size(self.stack_size)?;
         let machine = Machine::new(f, size, Some(Stack::take(size)?));
         let body = CoroutineBody::new(machine, false, &self.options);
-        Ok(spawn_body(body, self.options))
+        Ok(spawn_request(SpawnRequest::new(body, self.options)))
     }
 
     /// As [`spawn_local`].
@@ -279,10 +272,7 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
-        spawn_local_body(
-            CoroutineBody::new(self.machine(f), false, &self.options),
-            self.options.clone(),
-        )
+        spawn_local_request(self.request(f, false))
     }
 
     /// As [`spawn_migrating`].
@@ -294,18 +284,21 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        spawn_body(
-            CoroutineBody::new(self.machine(f), true, &self.options),
-            self.options.clone(),
-        )
+        spawn_request(self.request(f, true))
     }
 
-    /// A size that is too large comes out when the stack is made.
-    fn machine<T, F: FnOnce() -> T>(&self, f: F) -> Machine<F, T> {
-        match SizeClass::for_size(self.stack_size) {
+    /// The coroutine as a request. Its stack is made when it first runs.
+    fn request<T, F: FnOnce() -> T>(
+        self,
+        f: F,
+        migrates: bool,
+    ) -> SpawnRequest<CoroutineBody<F, T>> {
+        let machine = match SizeClass::for_size(self.stack_size) {
             Ok(size) => Machine::new(f, size, None),
             Err(error) => panic!("{error}"),
-        }
+        };
+        let body = CoroutineBody::new(machine, migrates, &self.options);
+        SpawnRequest::new(body, self.options)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use windlass_core::external_executor::{Executor, ExternalExecutor};
-use windlass_core::task::{Body, Entry, JoinHandle, Options};
+use windlass_core::task::{BeforeFirstPoll, Body, Entry, JoinHandle, SpawnRequest};
 
 use super::guarded::Guarded;
 use crate::blocking::BlockingPool;
@@ -31,35 +31,33 @@ impl Executor for Threads {
     }
 }
 
-pub(super) fn spawn<B>(
+pub(super) fn spawn<B, H>(
     runtime: &Handle,
-    body: B,
-    options: Options,
+    request: SpawnRequest<B, H>,
     start_within: Option<Duration>,
-    know: impl FnOnce(&Entry),
 ) -> JoinHandle<B::Output>
 where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
+    H: BeforeFirstPoll,
 {
     let shared = runtime.shared();
     shared.process.check();
     if shared.simulator().is_some() {
         // A simulation has one thread, and nothing in it blocks.
-        return runtime.spawn_body_known(body, options, know);
+        return runtime.spawn_request(request);
     }
     let executor = shared
         .io
         .0
         .get_or_init(|| ExternalExecutor::new(Threads(Arc::downgrade(shared))));
     let number = shared.blocking.next_task();
-    let note = Note {
+    let listing = Listing {
         pool: shared.blocking.clone(),
         number,
     };
-    let body = Guarded::new(body, note);
-    let (entry, handle) = executor.make(body, number, options);
-    know(&entry);
+    let request = request.map_body(|body| Guarded::new(body, listing));
+    let (entry, handle) = executor.make(request, number);
     if shared.blocking.remember(number, entry.task()) {
         shared.blocking.submit(runtime, entry, start_within);
     } else {
@@ -68,13 +66,13 @@ where
     handle
 }
 
-/// The blocking pool knows of a task until this is dropped, with its body.
-struct Note {
+/// Keeps a task in the blocking pool's list. Dropped together with the task's body.
+struct Listing {
     pool: Arc<BlockingPool>,
     number: u64,
 }
 
-impl Drop for Note {
+impl Drop for Listing {
     fn drop(&mut self) {
         self.pool.forget(self.number);
     }

@@ -42,7 +42,7 @@ use std::time::Duration;
 
 use windlass_core::observe::{Event, PoolSnapshot};
 use windlass_core::task::{
-    Body, Class, Entry, FutureBody, JoinError, JoinHandle, Name, Options, TaskRef,
+    BeforeFirstPoll, Body, Class, FutureBody, JoinError, JoinHandle, Name, Options, SpawnRequest,
 };
 
 use self::serial::Serial;
@@ -231,54 +231,49 @@ impl Dispatcher {
         #[cfg(feature = "tracing")]
         if let Some(span) = task_span::of(&options) {
             let body = FutureBody(task_span::InSpan::new(future, span));
-            return self.spawn_body(body, options, start_within, |_| {});
+            return self.start(SpawnRequest::new(body, options), start_within);
         }
-        self.spawn_body(FutureBody(future), options, start_within, |_| {})
+        self.start(SpawnRequest::new(FutureBody(future), options), start_within)
     }
 
     /// Starts a body that must stay on a thread once it has begun.
-    pub(crate) fn spawn_staying<B>(&self, body: B, options: Options) -> JoinHandle<B::Output>
+    pub(crate) fn spawn_staying<B>(&self, request: SpawnRequest<B>) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
     {
         match &self.kind {
-            Kind::Unconfined(runtime) => runtime.spawn_body(body, options),
-            _ => self.spawn_body(body, options, None, |_| {}),
+            Kind::Unconfined(runtime) => runtime.spawn_request(request),
+            _ => self.start(request, None),
         }
     }
 
-    /// Starts a body of any kind here, for front ends; `know` is told of the task before it can run.
-    pub fn spawn_known<B>(
-        &self,
-        body: B,
-        options: Options,
-        know: impl FnOnce(TaskRef),
-    ) -> JoinHandle<B::Output>
+    /// Starts a task with a body of any kind here, for front ends.
+    pub fn spawn_request<B, H>(&self, request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
-        self.spawn_body(body, options, None, |entry| know(entry.task()))
+        self.start(request, None)
     }
 
-    fn spawn_body<B>(
+    fn start<B, H>(
         &self,
-        body: B,
-        options: Options,
+        request: SpawnRequest<B, H>,
         start_within: Option<Duration>,
-        know: impl FnOnce(&Entry),
     ) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
         match &self.kind {
-            Kind::Default(runtime) => runtime.spawn_body_known(body, options, know),
-            Kind::Private(pool) => pool.spawn(body, options, know),
-            Kind::Serial(serial) => serial.spawn(body, options, know),
-            Kind::Io(runtime) => io::spawn(runtime, body, options, start_within, know),
-            Kind::Unconfined(runtime) => unconfined::spawn(runtime, body, options, know),
+            Kind::Default(runtime) => runtime.spawn_request(request),
+            Kind::Private(pool) => pool.spawn(request),
+            Kind::Serial(serial) => serial.spawn(request),
+            Kind::Io(runtime) => io::spawn(runtime, request, start_within),
+            Kind::Unconfined(runtime) => unconfined::spawn(runtime, request),
         }
     }
 

@@ -12,7 +12,7 @@ use windlass_core::observe::{Event, Recording};
 use windlass_core::sched::pool::{Config, Hooks, Pool, StopReport};
 use windlass_core::sched::while_blocked;
 use windlass_core::sync::{Condvar, Mutex, thread};
-use windlass_core::task::{Body, Entry, JoinHandle, Options};
+use windlass_core::task::{BeforeFirstPoll, Body, JoinHandle, SpawnRequest};
 
 use super::attributes::{AttributeError, Attributes, OnRefusal, Scheduling};
 use super::own_thread::{self, OwnThread};
@@ -330,20 +330,13 @@ impl PrivatePool {
         self.pool.is_current()
     }
 
-    pub(super) fn spawn<B>(
-        &self,
-        body: B,
-        options: Options,
-        know: impl FnOnce(&Entry),
-    ) -> JoinHandle<B::Output>
+    pub(super) fn spawn<B, H>(&self, request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
-        let (handle, refused) = self.pool.spawn_known(body, options, know);
-        // User code, which may spawn.
-        drop(refused);
-        handle
+        self.pool.spawn(request)
     }
 
     /// The events that its flight recorders still hold, oldest first.

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use windlass_core::external_executor::{Executor, ExternalExecutor};
 use windlass_core::sync::Mutex;
-use windlass_core::task::{Body, Entry, FutureBody, Header, JoinHandle, Options, Ran, Scheduler};
+use windlass_core::task::{
+    BeforeFirstPoll, Body, Entry, FutureBody, Header, JoinHandle, Options, Ran, Scheduler,
+    SpawnRequest,
+};
 
-use super::unconfined_tasks::known;
+use super::unconfined_tasks::listed;
 use crate::handle::Handle;
 use crate::task;
 
@@ -49,11 +52,8 @@ impl Executor for At {
                 task::yield_now().await;
             }
         };
-        drop(
-            self.0
-                .runtime
-                .spawn_body(FutureBody(attend), Options::here()),
-        );
+        let request = SpawnRequest::new(FutureBody(attend), Options::here());
+        drop(self.0.runtime.spawn_request(request));
     }
 }
 
@@ -95,25 +95,18 @@ impl Serial {
         }
     }
 
-    pub(super) fn spawn<B>(
-        &self,
-        body: B,
-        options: Options,
-        know: impl FnOnce(&Entry),
-    ) -> JoinHandle<B::Output>
+    pub(super) fn spawn<B, H>(&self, request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
         let shared = self.line.runtime.shared();
         let number = shared.unconfined.next_number();
-        let body = known(body, shared.clone(), number);
-        let options = Options {
-            numbered: true,
-            ..options
-        };
-        let (entry, handle) = self.executor.make(body, number, options);
-        know(&entry);
+        let request = request
+            .map_body(|body| listed(body, shared.clone(), number))
+            .numbered(true);
+        let (entry, handle) = self.executor.make(request, number);
         if shared.unconfined.remember(number, entry.task()) {
             self.executor.submit(entry);
         } else {

@@ -56,19 +56,19 @@ impl UnconfinedTasks {
     }
 }
 
-/// A runtime knows of a task until this is dropped, with its body.
-pub(super) struct Note {
+/// Keeps a task in its runtime's list. Dropped together with the task's body.
+pub(super) struct Listing {
     shared: Arc<Shared>,
     number: u64,
 }
 
-impl Drop for Note {
+impl Drop for Listing {
     fn drop(&mut self) {
         self.shared.unconfined.forget(self.number);
     }
 }
 
-/// A body that its runtime knows of.
-pub(super) fn known<B>(body: B, shared: Arc<Shared>, number: u64) -> Guarded<B, Note> {
-    Guarded::new(body, Note { shared, number })
+/// Wraps a body so that its task leaves the list when the body is dropped.
+pub(super) fn listed<B>(body: B, shared: Arc<Shared>, number: u64) -> Guarded<B, Listing> {
+    Guarded::new(body, Listing { shared, number })
 }

@@ -12,7 +12,7 @@ use std::thread;
 
 use windlass_core::sched::fork;
 use windlass_core::sync::{Arc, Parker, UnsafeCell};
-use windlass_core::task::{Closure, Options};
+use windlass_core::task::{Closure, Options, SpawnRequest};
 use windlass_core::unwind::NoUnwind;
 
 use crate::handle::Handle;
@@ -45,7 +45,11 @@ where
     // A panic from here on would leave the frame while a worker uses it.
     let guard = NoUnwind::arm("a fork-join call of a plain thread");
     // The handle is dropped: nobody can cancel it. What is refused is dropped, too, and so the call.
-    drop(runtime.pool().spawn_from_outside(body, Options::here()));
+    drop(
+        runtime
+            .pool()
+            .spawn(SpawnRequest::new(body, Options::here())),
+    );
     done.park();
     guard.disarm();
     // SAFETY: rules 1 and 2: the call is gone.

@@ -25,7 +25,7 @@ use crate::sync::{Arc, Mutex, Padded, thread};
 use crate::task::{Header, contain};
 
 pub use self::shutdown::StopReport;
-pub use self::spawn::{Refused, TrySpawnError, spawn_here};
+pub use self::spawn::{AdmissionError, RefusedTask};
 
 /// Workers, queues and idle set.
 pub struct Pool {
@@ -200,6 +200,12 @@ pub fn current() -> Option<Arc<Pool>> {
 /// The pool whose worker this thread is, and which of its workers.
 pub fn current_worker() -> Option<(Arc<Pool>, usize)> {
     context::with_worker(|worker| worker.map(|worker| (worker.pool.clone(), worker.index)))
+}
+
+/// Calls `f` with the pool whose worker this thread is, if it is one.
+#[inline]
+pub fn with_current<R>(f: impl FnOnce(Option<&Pool>) -> R) -> R {
+    context::with_worker(|worker| f(worker.map(|worker| &*worker.pool)))
 }
 
 /// True on a worker of any pool.

@@ -2,34 +2,27 @@
 
 use super::Pool;
 use crate::context;
+use crate::sched::worker::Worker;
 use crate::sync::atomic::Ordering;
 use crate::task::state::Home;
-use crate::task::{Body, Entry, JoinHandle, Options, TaskId};
+use crate::task::{BeforeFirstPoll, Body, Entry, JoinHandle, SpawnRequest, TaskId};
 
-/// `try_spawn` did not take the task.
-pub enum TrySpawnError<B> {
+/// Why a pool admits no further task at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdmissionError {
     /// The injector is at its capacity.
-    Full(B),
+    Full,
     /// The pool is stopping.
-    Stopping(B),
+    Stopping,
 }
 
-impl<B> std::fmt::Debug for TrySpawnError<B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            TrySpawnError::Full(_) => "Full",
-            TrySpawnError::Stopping(_) => "Stopping",
-        })
-    }
-}
-
-/// A task that a stopping pool did not take, if it did not. Dropping this drops the task, and its
-/// handle resolves.
+/// Holds the task that a stopping pool did not take, or nothing. Dropping this drops the task, and
+/// its handle resolves.
 #[derive(Debug)]
 #[must_use = "dropping it runs the task's destructors"]
-pub struct Refused(Option<Entry>);
+pub struct RefusedTask(Option<Entry>);
 
-impl Drop for Refused {
+impl Drop for RefusedTask {
     #[inline]
     fn drop(&mut self) {
         if let Some(entry) = self.0.take() {
@@ -42,149 +35,83 @@ impl Pool {
     /// Starts a task. Never refused while the pool runs; once it is stopping the task is dropped
     /// and its handle resolves with `Cancelled`.
     #[inline]
-    pub fn spawn<B>(&self, body: B, options: Options) -> JoinHandle<B::Output>
+    pub fn spawn<B, H>(&self, request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
-        self.spawn_or_refuse(body, options).0
+        self.spawn_or_refuse(request).0
     }
 
-    /// As `spawn`; a task that is refused comes back and is dropped by the caller, who may want to
-    /// let go of something before user code runs.
+    /// Starts a task as `spawn` does, and gives a task that is refused to the caller, who may have
+    /// to let go of something before the task's destructors run.
     #[inline]
-    pub fn spawn_or_refuse<B>(&self, body: B, options: Options) -> (JoinHandle<B::Output>, Refused)
-    where
-        B: Body + Send + 'static,
-        B::Output: Send + 'static,
-    {
-        self.spawn_known(body, options, |_| {})
-    }
-
-    /// As `spawn_or_refuse`; `know` is told of the task before it can run.
-    #[inline]
-    pub fn spawn_known<B>(
+    pub fn spawn_or_refuse<B, H>(
         &self,
-        body: B,
-        options: Options,
-        know: impl FnOnce(&Entry),
-    ) -> (JoinHandle<B::Output>, Refused)
+        mut request: SpawnRequest<B, H>,
+    ) -> (JoinHandle<B::Output>, RefusedTask)
     where
         B: Body + Send + 'static,
         B::Output: Send + 'static,
+        H: BeforeFirstPoll,
     {
-        context::with_worker(|worker| match worker {
-            Some(worker) if std::ptr::eq(&raw const *worker.pool, self) => {
-                let (entry, handle) = self.make(body, || worker.next_id(), options);
-                know(&entry);
-                if self.stop.is_stopping() {
-                    return (handle, Refused(Some(entry)));
-                }
-                worker.spawn(entry);
-                (handle, Refused(None))
+        request.options.numbered |= self.config.simulated;
+        request.options.in_order = self.config.in_order;
+        let (entry, handle) = request.allocate(Home::Pool, self.as_home(), || self.next_id());
+        (handle, RefusedTask(self.submit_new(entry).err()))
+    }
+
+    /// Queues a new task: on this thread's worker if it is one of this pool, through the injector
+    /// otherwise. Gives the task back if the pool is stopping.
+    #[inline]
+    fn submit_new(&self, entry: Entry) -> Result<(), Entry> {
+        self.with_own_worker(|worker| {
+            if worker.is_none() {
+                self.outside.submitted.fetch_add(1, Ordering::Relaxed);
             }
-            _ => self.spawn_known_from_outside(body, options, know),
+            if self.stop.is_stopping() {
+                return Err(entry);
+            }
+            match worker {
+                Some(worker) => {
+                    worker.spawn(entry);
+                    Ok(())
+                }
+                None => self.try_inject(entry),
+            }
         })
     }
 
-    /// As `spawn_or_refuse`, for a thread that is none of the pool's workers.
+    /// Calls `f` with this thread's worker if it is one of this pool.
     #[inline]
-    pub fn spawn_from_outside<B>(
-        &self,
-        body: B,
-        options: Options,
-    ) -> (JoinHandle<B::Output>, Refused)
-    where
-        B: Body + Send + 'static,
-        B::Output: Send + 'static,
-    {
-        self.spawn_known_from_outside(body, options, |_| {})
+    fn with_own_worker<R>(&self, f: impl FnOnce(Option<&Worker>) -> R) -> R {
+        context::with_worker(|worker| {
+            f(worker.filter(|worker| std::ptr::eq(&raw const *worker.pool, self)))
+        })
     }
 
-    #[inline]
-    fn spawn_known_from_outside<B>(
-        &self,
-        body: B,
-        options: Options,
-        know: impl FnOnce(&Entry),
-    ) -> (JoinHandle<B::Output>, Refused)
-    where
-        B: Body + Send + 'static,
-        B::Output: Send + 'static,
-    {
-        self.outside.submitted.fetch_add(1, Ordering::Relaxed);
-        let (entry, handle) = self.make(body, || self.next_id(), options);
-        know(&entry);
+    /// Says whether the pool admits a further task now: the injector has room and the pool is not
+    /// stopping. An injector that is full counts as a refusal in the snapshot.
+    pub fn admit(&self) -> Result<(), AdmissionError> {
         if self.stop.is_stopping() {
-            return (handle, Refused(Some(entry)));
-        }
-        (handle, Refused(self.try_inject(entry).err()))
-    }
-
-    /// Starts a task unless the injector is full or the pool is stopping; hands the body back then.
-    pub fn try_spawn<B>(
-        &self,
-        body: B,
-        options: Options,
-    ) -> Result<JoinHandle<B::Output>, TrySpawnError<B>>
-    where
-        B: Body + Send + 'static,
-        B::Output: Send + 'static,
-    {
-        if self.stop.is_stopping() {
-            return Err(TrySpawnError::Stopping(body));
+            return Err(AdmissionError::Stopping);
         }
         if self.injector.len() >= self.config.injector_capacity {
             self.outside.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(TrySpawnError::Full(body));
+            return Err(AdmissionError::Full);
         }
-        Ok(self.spawn(body, options))
+        Ok(())
     }
 
-    #[inline]
-    fn make<B>(
-        &self,
-        body: B,
-        id: impl FnOnce() -> TaskId,
-        options: Options,
-    ) -> (Entry, JoinHandle<B::Output>)
-    where
-        B: Body + Send + 'static,
-        B::Output: Send + 'static,
-    {
-        let home = self.as_home();
-        let numbered = options.numbered || self.config.simulated;
-        let options = Options {
-            numbered,
-            in_order: self.config.in_order,
-            ..options
-        };
-        let entry = crate::task::allocate(body, Home::Pool, home, id, options, true);
-        // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
-        let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
-        (entry, handle)
+    /// The number of the next task. Workers count on their own, and so does everything outside.
+    fn next_id(&self) -> TaskId {
+        self.with_own_worker(|worker| match worker {
+            Some(worker) => worker.next_id(),
+            None => TaskId::numbered(
+                u16::MAX,
+                self.outside.ids.fetch_add(1, Ordering::Relaxed) + 1,
+            ),
+        })
     }
-
-    pub(crate) fn next_id(&self) -> TaskId {
-        TaskId::numbered(
-            u16::MAX,
-            self.outside.ids.fetch_add(1, Ordering::Relaxed) + 1,
-        )
-    }
-}
-
-/// Starts a task on the pool whose worker this thread is.
-///
-/// # Panics
-/// Elsewhere; see [`on_worker`](super::on_worker).
-#[inline]
-pub fn spawn_here<B>(body: B, options: Options) -> JoinHandle<B::Output>
-where
-    B: Body + Send + 'static,
-    B::Output: Send + 'static,
-{
-    context::with_worker(|worker| match worker {
-        Some(worker) => worker.pool.spawn(body, options),
-        None => panic!("spawn_here on a thread that is no worker"),
-    })
 }

@@ -82,7 +82,7 @@ impl Worker {
             body,
             Home::Pool,
             pool.as_home(),
-            || pool.next_id(),
+            || self.next_id(),
             options,
             false,
         );
