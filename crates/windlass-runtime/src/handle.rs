@@ -264,11 +264,15 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.pool().admit() {
-            Ok(()) => Ok(self.spawn_with(future, options)),
-            Err(AdmissionError::Full) => Err(TrySpawnError::Full(future)),
-            Err(AdmissionError::Stopping) => Err(TrySpawnError::Stopping(future)),
-        }
+        let Err(error) = self.pool().admit() else {
+            return Ok(self.spawn_with(future, options));
+        };
+        #[cfg(feature = "tracing")]
+        task_span::report_refusal(&options);
+        Err(match error {
+            AdmissionError::Full => TrySpawnError::Full(future),
+            AdmissionError::Stopping => TrySpawnError::Stopping(future),
+        })
     }
 
     /// Runs a closure that may block on a thread of its own kind.

@@ -59,13 +59,19 @@ pin_project! {
     }
 }
 
+/// Says, in the span that the task would have had, that `try_spawn` refused it.
+pub(crate) fn report_refusal(options: &Options) {
+    if let Some(span) = of(options) {
+        span.in_scope(|| tracing::debug!(target: "windlass::task", "refused"));
+    }
+}
+
 /// How it ended, as far as is known.
 #[derive(Debug, Clone, Copy)]
 enum End {
     NotYet,
     Completed,
     Panicked,
-    Refused,
 }
 
 impl End {
@@ -75,7 +81,6 @@ impl End {
             End::NotYet => tracing::debug!(target: "windlass::task", "cancelled"),
             End::Panicked => tracing::debug!(target: "windlass::task", "panicked"),
             End::Completed => tracing::debug!(target: "windlass::task", "completed"),
-            End::Refused => tracing::debug!(target: "windlass::task", "refused"),
         }
     }
 }
@@ -123,15 +128,6 @@ impl<F> InSpan<F> {
             future: Some(future),
             span,
             end: End::NotYet,
-        }
-    }
-
-    /// The future, of a task that was refused.
-    pub(crate) fn into_inner(mut self) -> F {
-        self.end = End::Refused;
-        match self.future.take() {
-            Some(future) => future,
-            None => unreachable!("only the drop takes it away"),
         }
     }
 }
