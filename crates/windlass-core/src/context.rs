@@ -165,7 +165,7 @@ pub fn pin() -> Stays {
         }),
         _ => {
             if home == Home::Local {
-                crate::local::note_coroutine();
+                crate::executor::local_set::note_coroutine();
             }
             Stays::OnThread
         }
@@ -197,7 +197,7 @@ impl RunsTasks {
 impl Drop for RunsTasks {
     fn drop(&mut self) {
         if self.is_outermost {
-            crate::local::finish_orphans();
+            crate::executor::local_set::finish_orphans();
             CONTEXT.with(|c| c.runs_tasks.set(false));
             #[cfg(not(any(windlass_loom, windlass_shuttle)))]
             crate::thread_end::leave_mark();

@@ -25,10 +25,8 @@
 
 pub mod context;
 pub mod deep;
-#[cfg(not(any(windlass_loom, windlass_shuttle)))]
-pub mod external_executor;
+pub mod executor;
 pub mod hash;
-pub mod local;
 pub mod observe;
 pub mod queue;
 pub mod sched;
@@ -38,9 +36,8 @@ pub mod task;
 pub mod thread_end;
 pub mod tuning;
 pub mod unwind;
-mod wait;
 
-pub use wait::{
+pub use executor::block_on::{
     Signal, Suspend, Waiting, begin_wait, block_anywhere, block_on, block_thread, is_waiting,
     set_signal, set_suspend,
 };

@@ -31,8 +31,9 @@
 
 use std::cell::Cell;
 
+use crate::context;
+use crate::executor::local_set;
 use crate::sync::Parker;
-use crate::{context, local};
 
 thread_local! {
     static FRAMES: Frames = const { Frames {
@@ -94,7 +95,7 @@ pub(crate) fn leave_mark() {
 /// Lets the coroutines of this thread unwind that can; true if frames are left.
 pub(crate) fn finish() -> bool {
     if alive() > 0 {
-        local::finish_sets_of_thread();
+        local_set::finish_sets_of_thread();
     }
     alive() > 0
 }

@@ -9,7 +9,7 @@ use windlass_core::task::{FutureBody, JoinHandle, Options, SpawnRequest};
 use crate::blocking::SpawnBlockingError;
 use crate::handle::{Handle, TrySpawnError};
 
-pub use windlass_core::local::{LocalJoinHandle, LocalSet, spawn_local};
+pub use windlass_core::executor::local_set::{LocalJoinHandle, LocalSet, spawn_local};
 pub use windlass_core::task::{
     AbortHandle, Budget, Class, JoinError, JoinErrorKind, Shield, TaskId, shield,
 };

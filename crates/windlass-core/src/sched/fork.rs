@@ -67,6 +67,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::context::{self, Barrier};
+use crate::executor::block_on::suspend;
 use crate::observe::EventKind;
 use crate::queue::{JobRef, Taken};
 use crate::sched::crew::while_blocked;
@@ -76,7 +77,6 @@ use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint, thread};
 use crate::task::{Body, Options, SpawnRequest};
 use crate::tuning::{FORK_ENOUGH, FORK_ONE_IN, SPIN_PAUSES, YIELD_NS};
-use crate::wait::suspend;
 
 /// This thread's worker, as fork-join sees it.
 #[derive(Debug, Clone, Copy)]

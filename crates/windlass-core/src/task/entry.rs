@@ -127,7 +127,7 @@ impl Entry {
         scheduler.ended_early(self.header(), resumed == Resumed::Panicked);
         self.complete();
         // What the task dropped while it unwound.
-        crate::local::finish_orphans();
+        crate::executor::local_set::finish_orphans();
     }
 
     fn suspend(self, scheduler: &impl Scheduler) -> Ran {

@@ -9,8 +9,8 @@
 //! does nothing costs no instruction.
 //!
 //! [`Pool::spawn`]: crate::sched::pool::Pool::spawn
-//! [`ExternalExecutor::make`]: crate::external_executor::ExternalExecutor::make
-//! [`spawn_unconfined`]: crate::external_executor::spawn_unconfined
+//! [`ExternalExecutor::make`]: crate::executor::external::ExternalExecutor::make
+//! [`spawn_unconfined`]: crate::executor::external::spawn_unconfined
 
 use crate::task::cell::allocate;
 use crate::task::state::Home;

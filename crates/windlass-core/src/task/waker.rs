@@ -8,8 +8,8 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 use crate::context;
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
-use crate::external_executor::{self, ExternalExecutor};
-use crate::local::LocalShared;
+use crate::executor::external::{self, ExternalExecutor};
+use crate::executor::local_set::LocalShared;
 use crate::sched::pool::Pool;
 use crate::task::entry::Entry;
 use crate::task::header::{self, Header};
@@ -81,7 +81,7 @@ fn submit_elsewhere(entry: Entry) {
         Home::External => unsafe {
             ExternalExecutor::submit_woken(entry.header().home().cast(), entry)
         },
-        _ => external_executor::submit_anywhere(entry),
+        _ => external::submit_anywhere(entry),
     }
     #[cfg(any(windlass_loom, windlass_shuttle))]
     unreachable!("{entry:?}: the models have no stations");

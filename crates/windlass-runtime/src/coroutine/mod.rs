@@ -51,7 +51,7 @@ mod stack;
 use std::future::Future;
 
 use windlass_core::context;
-use windlass_core::local::{LocalJoinHandle, spawn_local_request};
+use windlass_core::executor::local_set::{LocalJoinHandle, spawn_local_request};
 use windlass_core::sync::thread;
 use windlass_core::task::{Class, Header, JoinHandle, Options, SpawnRequest};
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use windlass_core::external_executor::{Executor, ExternalExecutor};
+use windlass_core::executor::external::{Executor, ExternalExecutor};
 use windlass_core::task::{BeforeFirstPoll, Body, Entry, JoinHandle, SpawnRequest};
 
 use super::guarded::Guarded;

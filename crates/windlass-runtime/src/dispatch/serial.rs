@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use windlass_core::external_executor::{Executor, ExternalExecutor};
+use windlass_core::executor::external::{Executor, ExternalExecutor};
 use windlass_core::sync::Mutex;
 use windlass_core::task::{
     BeforeFirstPoll, Body, Entry, FutureBody, Header, JoinHandle, Options, Ran, Scheduler,

@@ -1,6 +1,6 @@
 //! The unconfined dispatcher: no thread of its own.
 
-use windlass_core::external_executor;
+use windlass_core::executor::external;
 use windlass_core::task::{BeforeFirstPoll, Body, Entry, JoinHandle, SpawnRequest};
 
 use super::unconfined_tasks::listed;
@@ -17,14 +17,14 @@ where
     B::Output: Send + 'static,
     H: BeforeFirstPoll,
 {
-    external_executor::set_fallback(to_default);
+    external::set_fallback(to_default);
     let shared = runtime.shared();
     shared.process.check();
     let number = shared.unconfined.next_number();
     let request = request
         .map_body(|body| listed(body, shared.clone(), number))
         .numbered(shared.simulator().is_some());
-    external_executor::spawn_unconfined(request, number, |entry| {
+    external::spawn_unconfined(request, number, |entry| {
         shared.unconfined.remember(number, entry.task())
     })
 }

@@ -366,7 +366,7 @@ impl LocalTasks {
             self.remember_waker(cx);
             !self.shared.inbox.is_empty()
         };
-        if crate::wait::suspend(true, &mut has_ready) {
+        if crate::executor::block_on::suspend(true, &mut has_ready) {
             return Sections::Moved;
         }
         let is_handed_over = context::with_worker(|worker| {
