@@ -5,7 +5,7 @@
 //! depot: one lock per 64 blocks. What exceeds the depot's bound goes back to malloc, and so does
 //! everything a thread has when it ends.
 //!
-//! Size classes are 16 bytes apart. All but the first are whole cache lines: recycled blocks of
+//! Size classes are a cache line apart. All but the first are whole cache lines: recycled blocks of
 //! neighbouring tasks end up on different workers, and two tasks that share a line then cost twice
 //! as much to resume (28 -> 15 ns a yield). The first, for tasks that hold next to nothing, stays
 //! unaligned: its 56 bytes and malloc's own word are the size of a line, and aligned it would take
@@ -74,24 +74,24 @@ mod imp {
     use crate::sync::{Mutex, Padded, UnsafeCell};
     use crate::tuning::{DEPOT_MAGAZINES, MAGAZINE};
 
-    const STEP: usize = 16;
     const FIRST: usize = 56;
-    const CLASSES: usize = 32;
+    const CLASSES: usize = 9;
     const ALIGN: usize = 16;
     const LINE: usize = 64;
 
-    /// The class that a layout falls into, and the layout all blocks of the class have.
+    /// The class that a layout falls into, and the layout all blocks of the class have. The last 8
+    /// bytes of a block are not used, so that the class is a subtraction and a shift.
     #[inline(always)]
     fn class_of(layout: Layout) -> Option<usize> {
         if layout.align() > ALIGN {
             return None;
         }
-        let class = layout.size().saturating_sub(FIRST).div_ceil(STEP);
+        let class = layout.size().saturating_sub(FIRST).div_ceil(LINE);
         (class < CLASSES).then_some(class)
     }
 
     fn layout_of(class: usize) -> Layout {
-        let size = FIRST + class * STEP;
+        let size = FIRST + class * LINE;
         let (size, align) = match class {
             0 => (size, ALIGN),
             _ => (size.next_multiple_of(LINE), LINE),
