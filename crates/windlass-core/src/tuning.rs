@@ -118,9 +118,9 @@ pub const MAGAZINE: usize = 64;
 /// Full magazines the depot keeps per size class; what exceeds them goes back to malloc.
 pub const DEPOT_MAGAZINES: usize = 2048;
 
-/// Seats for workers that take the place of others while these block: as many as there are workers,
-/// and at least this. A seat that nobody has sat on is a few words.
-pub const SPARE_SEATS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
+/// Ids for workers that replace others while these block: as many as there are workers, and at least
+/// this. An id that no worker ever had is a few words.
+pub const SPARE_WORKERS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
     1
 } else {
     64

@@ -90,12 +90,12 @@ impl Default for Config {
 impl Config {
     /// Workers there can be at once: the most that are wanted, and those that take the place of
     /// others while these block.
-    pub(crate) fn seats(&self) -> usize {
+    pub(crate) fn worker_capacity(&self) -> usize {
         if self.simulated {
             return 1;
         }
         let most = self.max_workers.max(self.workers);
-        (most + most.max(tuning::SPARE_SEATS)).min(usize::from(u16::MAX))
+        (most + most.max(tuning::SPARE_WORKERS)).min(usize::from(u16::MAX))
     }
 }
 

@@ -1,9 +1,10 @@
 //! The workers of a pool: who is there, who is to come, who is to leave.
 //!
-//! A pool has a fixed number of *seats*, and a worker is a thread on one. As many as are *wanted*
-//! should be able to run tasks. One that blocks its thread says so, and if there are too few left
-//! another takes a seat; when it comes back there is one too many, and whoever first has a moment
-//! leaves: it puts what it has queued into the injector and gives up its seat. A worker counts as
+//! A pool has a fixed number of *worker ids*, and a worker is a thread that has one. As many as are
+//! *wanted* should be able to run tasks. A worker that blocks its thread says so, and if there are too
+//! few left another takes a free id; when the first comes back there is one too many, and the worker
+//! that first finds nothing to do leaves: it puts what it has queued into the injector and gives up
+//! its id. A worker counts as
 //! blocked once, however many calls that block are nested on its stack; a coroutine that is
 //! suspended inside such a call does not block its worker meanwhile. A resize changes the
 //! number that is wanted, and the same happens. A worker with pinned tasks does not leave.
@@ -23,23 +24,24 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, thread};
 
 pub(crate) struct Crew {
-    seats: Box<[OnceLock<Arc<Remote>>]>,
-    /// The first so many seats have been taken at some time.
-    known: AtomicUsize,
+    /// By worker id; made when the id is first taken.
+    remotes: Box<[OnceLock<Arc<Remote>>]>,
+    /// The ids below this have been taken at some time.
+    used_ids: AtomicUsize,
     roster: Mutex<Roster>,
 }
 
 #[derive(Default)]
 struct Roster {
     wanted: usize,
-    /// Workers on a seat.
+    /// Workers that have an id.
     present: usize,
     /// Those of them that block their thread.
     blocked: usize,
     /// Why each worker blocks its thread: calls that are nested on its stack, and one more if it was
-    /// replaced by somebody else. By number.
+    /// replaced by another worker. By worker id.
     reasons: Vec<u32>,
-    /// Seats below `known` that nobody is on.
+    /// Ids below `used_ids` that no worker has.
     free: Vec<usize>,
     threads: Vec<Option<thread::JoinHandle<()>>>,
     /// Where new threads get theirs from; gone when the pool has ended.
@@ -96,45 +98,47 @@ impl std::error::Error for ResizeError {
 }
 
 impl Crew {
-    pub(crate) fn new(seats: usize, wanted: usize) -> Crew {
+    pub(crate) fn new(capacity: usize, wanted: usize) -> Crew {
         let roster = Roster {
             wanted,
             ..Roster::default()
         };
         Crew {
-            seats: (0..seats).map(|_| OnceLock::new()).collect(),
-            known: AtomicUsize::new(0),
+            remotes: (0..capacity).map(|_| OnceLock::new()).collect(),
+            used_ids: AtomicUsize::new(0),
             roster: Mutex::new(roster),
         }
     }
 
-    /// The half of a worker that others may touch, for a seat that was taken at some time.
+    /// The half of a worker that others may touch, for an id that was taken at some time.
     #[inline]
-    pub(crate) fn remote(&self, seat: usize) -> &Arc<Remote> {
-        self.seats[seat].get().expect("the seat was taken once")
+    pub(crate) fn remote(&self, worker_id: usize) -> &Arc<Remote> {
+        self.remotes[worker_id]
+            .get()
+            .expect("the id was taken once")
     }
 
-    /// Seats that were taken at some time.
+    /// Returns how many ids were taken at some time; these are the ids below it.
     #[inline]
-    pub(crate) fn known(&self) -> usize {
-        // Acquire: pairs with the Release in `take_seat`.
-        self.known.load(Ordering::Acquire)
+    pub(crate) fn used_ids(&self) -> usize {
+        // Acquire: pairs with the Release in `take_id`.
+        self.used_ids.load(Ordering::Acquire)
     }
 
     pub(crate) fn remotes(&self) -> impl Iterator<Item = &Arc<Remote>> {
-        (0..self.known()).map(|seat| self.remote(seat))
+        (0..self.used_ids()).map(|worker_id| self.remote(worker_id))
     }
 
-    /// Seats, taken or not.
-    pub(crate) fn seats(&self) -> usize {
-        self.seats.len()
+    /// Returns how many ids there are, taken or not.
+    pub(crate) fn capacity(&self) -> usize {
+        self.remotes.len()
     }
 
-    /// Seats that somebody is on.
+    /// Returns the ids that workers have now.
     pub(crate) fn taken(&self) -> Vec<usize> {
         let roster = self.roster.lock();
-        (0..self.known())
-            .filter(|seat| !roster.free.contains(seat))
+        (0..self.used_ids())
+            .filter(|worker_id| !roster.free.contains(worker_id))
             .collect()
     }
 
@@ -143,27 +147,27 @@ impl Crew {
         self.roster.lock().not_replaced
     }
 
-    /// A worker sits down, without a thread of its own.
-    pub(crate) fn sit(&self) -> usize {
+    /// Takes an id for a worker that has no thread of its own.
+    pub(crate) fn join_threadless(&self) -> usize {
         let mut roster = self.roster.lock();
-        self.take_seat(&mut roster).expect("there is a seat")
+        self.take_id(&mut roster).expect("there is a free id")
     }
 
-    fn take_seat(&self, roster: &mut Roster) -> Option<usize> {
-        let seat = match roster.free.pop() {
-            Some(seat) => seat,
+    fn take_id(&self, roster: &mut Roster) -> Option<usize> {
+        let worker_id = match roster.free.pop() {
+            Some(worker_id) => worker_id,
             None => {
-                let next = self.known.load(Ordering::Relaxed);
-                self.seats
+                let next = self.used_ids.load(Ordering::Relaxed);
+                self.remotes
                     .get(next)?
                     .get_or_init(|| Arc::new(Remote::new()));
-                // Release: pairs with the Acquire in `known`.
-                self.known.store(next + 1, Ordering::Release);
+                // Release: pairs with the Acquire in `used_ids`.
+                self.used_ids.store(next + 1, Ordering::Release);
                 next
             }
         };
         roster.present += 1;
-        Some(seat)
+        Some(worker_id)
     }
 
     /// The first workers come.
@@ -176,44 +180,44 @@ impl Crew {
         Ok(())
     }
 
-    /// One more comes, if there is a seat.
+    /// Starts one more worker, if there is a free id.
     fn start_one(&self, pool: &Arc<Pool>, roster: &mut Roster) -> io::Result<()> {
-        let no_seat = || io::Error::other("every seat of the pool is taken");
-        let hooks = roster.hooks.clone().ok_or_else(no_seat)?;
-        let seat = self.take_seat(roster).ok_or_else(no_seat)?;
+        let no_id = || io::Error::other("the pool has as many workers as it can have");
+        let hooks = roster.hooks.clone().ok_or_else(no_id)?;
+        let worker_id = self.take_id(roster).ok_or_else(no_id)?;
         // Before the thread runs: from now on it counts as awake, and a shutdown waits for it.
-        pool.stop.sit(seat);
+        pool.stop.join(worker_id);
         pool.idle.join();
-        let (inside, name) = (pool.clone(), format!("{}-{seat}", pool.config.name));
+        let (inside, name) = (pool.clone(), format!("{}-{worker_id}", pool.config.name));
         let thread = thread::spawn(name, pool.config.stack_size, move || {
-            run_worker(&inside, seat, &hooks);
+            run_worker(&inside, worker_id, &hooks);
             drop(hooks);
-            inside.crew.stand_up(seat);
+            inside.crew.release_id(worker_id);
         });
         match thread {
             Ok(thread) => {
-                if roster.threads.len() <= seat {
-                    roster.threads.resize_with(seat + 1, || None);
+                if roster.threads.len() <= worker_id {
+                    roster.threads.resize_with(worker_id + 1, || None);
                 }
-                // A thread that sat here before has ended, or is about to.
-                roster.threads[seat] = Some(thread);
+                // A thread that had this id before has ended, or is about to.
+                roster.threads[worker_id] = Some(thread);
                 Ok(())
             }
             Err(error) => {
                 pool.idle.leave(false);
-                pool.stop.drained(seat);
+                pool.stop.drained(worker_id);
                 roster.present -= 1;
-                roster.free.push(seat);
+                roster.free.push(worker_id);
                 Err(error)
             }
         }
     }
 
     /// A thread ends that has left before, or that ends with the pool.
-    fn stand_up(&self, seat: usize) {
+    fn release_id(&self, worker_id: usize) {
         let mut roster = self.roster.lock();
         if !roster.closed {
-            roster.free.push(seat);
+            roster.free.push(worker_id);
         }
     }
 
@@ -373,7 +377,7 @@ impl Pool {
     /// [`while_blocked`] does for the thread that calls it: for somebody else who has noticed that.
     /// None if the pool keeps an order, is simulated or ends.
     pub fn replace_worker(self: &Arc<Pool>, worker: usize) -> Option<Replacement> {
-        if !self.has_many_threads() || self.is_stopping() || worker >= self.crew.known() {
+        if !self.has_many_threads() || self.is_stopping() || worker >= self.crew.used_ids() {
             return None;
         }
         self.crew.begin_block(self, worker);

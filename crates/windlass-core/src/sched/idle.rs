@@ -38,16 +38,16 @@ fn unpack(counts: u64) -> Counts {
 impl Idle {
     /// All `workers` are awake, none searches.
     pub fn new(workers: usize) -> Idle {
-        let idle = Idle::with_seats(workers);
+        let idle = Idle::with_capacity(workers);
         (0..workers).for_each(|_| idle.join());
         idle
     }
 
-    /// Nobody is there yet; workers are numbered below `seats`.
-    pub fn with_seats(seats: usize) -> Idle {
+    /// Makes the idle set of a pool without workers; worker ids are below `capacity`.
+    pub fn with_capacity(capacity: usize) -> Idle {
         Idle {
             counts: Padded(AtomicU64::new(0)),
-            parked: (0..seats.div_ceil(64))
+            parked: (0..capacity.div_ceil(64))
                 .map(|_| Padded(AtomicU64::new(0)))
                 .collect(),
             in_driver: AtomicUsize::new(0),

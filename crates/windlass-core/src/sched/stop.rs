@@ -60,22 +60,22 @@ enum Status {
 }
 
 impl Stop {
-    /// Nobody is on any of the seats.
-    pub(crate) fn new(seats: usize) -> Stop {
+    /// Makes the phases of a pool without workers; worker ids are below `capacity`.
+    pub(crate) fn new(capacity: usize) -> Stop {
         let gate = Gate {
             status: Status::Drained,
             shut: false,
         };
         Stop {
             notice: AtomicU8::new(Phase::Running as u8),
-            workers: Mutex::new(vec![gate; seats]),
+            workers: Mutex::new(vec![gate; capacity]),
             changed: Condvar::new(),
         }
     }
 
     /// A worker sits down.
-    pub(crate) fn sit(&self, seat: usize) {
-        self.workers.lock()[seat].status = Status::Unaware;
+    pub(crate) fn join(&self, worker_id: usize) {
+        self.workers.lock()[worker_id].status = Status::Unaware;
     }
 
     /// The pool stops, or there are too many workers.

@@ -134,7 +134,7 @@ pub(crate) fn start(
 fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let threshold = threshold.map(nanos);
-    let mut seen = vec![Seen::default(); pool.crew.seats()];
+    let mut seen = vec![Seen::default(); pool.crew.capacity()];
     let mut quiet = STRANDED_NS;
     let mut lost_before = None;
     loop {
@@ -153,7 +153,7 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         let now = clock::now();
         let mut active = false;
         let mut stuck = 0;
-        for (index, seen) in seen.iter_mut().enumerate().take(pool.crew.known()) {
+        for (index, seen) in seen.iter_mut().enumerate().take(pool.crew.used_ids()) {
             active |= look(pool, index, now, seen, threshold, hook.as_ref());
             let is_busy = pool.crew.remote(index).pulse.is_busy();
             stuck += usize::from(is_busy && now.saturating_sub(seen.since) >= STRANDED_NS);
@@ -202,7 +202,7 @@ const ABORT_ON_RESCUE: &str = "WINDLASS_ABORT_ON_RESCUE";
 /// wait for ever, a shutdown's deadline among them.
 fn tend_driver(pool: &Pool, now: u64) {
     pool.poll_driver(now);
-    // Pairs with the fence in `Idle::publish`: a worker that found the seat taken just now, and parked
+    // Pairs with the fence in `Idle::publish`: a worker that found the driver taken just now, and parked
     // elsewhere, is seen here and called, and sits down there.
     fence(Ordering::SeqCst);
     if pool.idle.counts().unparked < pool.workers() {

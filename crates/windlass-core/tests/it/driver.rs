@@ -1,4 +1,4 @@
-//! The driver's seat in the sleep protocol, with a driver that delivers wakers on demand.
+//! The driver in the sleep protocol, with a driver that delivers wakers on demand.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

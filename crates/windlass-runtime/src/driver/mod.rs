@@ -1,8 +1,8 @@
 //! Where one parked worker sleeps: I/O readiness through mio, and the timers' next deadline.
 //!
-//! One thread at a time holds the seat (the engine sees to that); everything behind `seat` is its
-//! own. Other threads register sources, ring, and read nothing. A source that is given up stays in
-//! the graveyard until the holder of the seat has no event of it in hand.
+//! One thread at a time holds the engine's `DriverGuard`; everything behind `poller` is its own.
+//! Other threads register sources, ring, and read nothing. A source that is given up stays in the
+//! graveyard until the holder of the guard has no event of it in hand.
 
 mod alarm_clock;
 mod reality;
@@ -41,7 +41,7 @@ const PAUSE_MOST_NS: u64 = 8 * TICK_NS;
 
 /// The driver of a runtime: the kernel's events and the timers.
 pub struct IoDriver {
-    seat: Mutex<Seat>,
+    poller: Mutex<Poller>,
     registry: Registry,
     bell: Arc<Bell>,
     timers: Timers,
@@ -58,8 +58,8 @@ struct AllSources {
     closed: bool,
 }
 
-/// What belongs to whoever sleeps in the driver.
-struct Seat {
+/// What the worker that sleeps in the driver polls with.
+struct Poller {
     poll: Poll,
     events: Events,
     clock: AlarmClock,
@@ -87,7 +87,7 @@ impl IoDriver {
         let clock = AlarmClock::new(&registry, ALARM)?;
         let rung = bell.clone();
         Ok(Arc::new(IoDriver {
-            seat: Mutex::new(Seat {
+            poller: Mutex::new(Poller {
                 poll,
                 events: Events::with_capacity(MAX_IO_COMPLETIONS),
                 clock,
@@ -124,13 +124,13 @@ impl IoDriver {
         self.timers.close();
     }
 
-    fn deliver_events(&self, seat: &Seat) {
-        for event in seat.events.iter() {
+    fn deliver_events(&self, poller: &Poller) {
+        for event in poller.events.iter() {
             if event.token() == BELL || event.token() == ALARM {
                 continue;
             }
             // SAFETY: the token was made from a source that its registration or the graveyard
-            // keeps alive: only the holder of the seat empties that, before it asks for events.
+            // keeps alive: only the holder of the guard empties that, before it asks for events.
             let source = unsafe { &*std::ptr::with_exposed_provenance::<Source>(event.token().0) };
             source.happened(event);
         }
@@ -143,7 +143,7 @@ impl IoDriver {
     }
 }
 
-impl Seat {
+impl Poller {
     /// The moment to wake up for a deadline: that, or the end of the pause.
     fn not_too_soon(&mut self, deadline: u64) -> u64 {
         let earliest = self.fired.saturating_add(self.pause);
@@ -167,27 +167,27 @@ impl Seat {
 impl Driver for IoDriver {
     fn sleep(&self) {
         self.bury();
-        let mut seat = self.seat.lock();
+        let mut poller = self.poller.lock();
         let until = self.timers.begin_sleep();
         let now = clock::now();
-        let timeout = match until.map(|until| seat.not_too_soon(until)) {
+        let timeout = match until.map(|until| poller.not_too_soon(until)) {
             Some(until) if until <= now => Some(Duration::ZERO),
-            until => seat.clock.set(until, now),
+            until => poller.clock.set(until, now),
         };
-        seat.look(timeout);
+        poller.look(timeout);
         self.timers.end_sleep();
     }
 
     fn deliver(&self) {
-        let mut seat = self.seat.lock();
-        self.deliver_events(&seat);
-        seat.events.clear();
+        let mut poller = self.poller.lock();
+        self.deliver_events(&poller);
+        poller.events.clear();
         let now = clock::now();
-        seat.looked = now;
+        poller.looked = now;
         if self.timers.next().is_some_and(|next| next <= now) {
-            seat.fired = now;
+            poller.fired = now;
         }
-        drop(seat);
+        drop(poller);
         self.timers.expire(now);
     }
 
@@ -196,15 +196,15 @@ impl Driver for IoDriver {
         if self.sources() == 0 {
             return;
         }
-        let mut seat = self.seat.lock();
-        if now.saturating_sub(seat.looked) < LOOK_EVERY_NS {
+        let mut poller = self.poller.lock();
+        if now.saturating_sub(poller.looked) < LOOK_EVERY_NS {
             return;
         }
-        seat.looked = now;
+        poller.looked = now;
         self.bury();
-        seat.look(Some(Duration::ZERO));
-        self.deliver_events(&seat);
-        seat.events.clear();
+        poller.look(Some(Duration::ZERO));
+        self.deliver_events(&poller);
+        poller.events.clear();
     }
 
     fn has_sources(&self) -> bool {

@@ -213,8 +213,8 @@ fn many_may_block_at_once_and_again_and_again() {
         drop(runtime.spawn(async {}));
         present(&runtime) == 2
     });
-    let seats = runtime.snapshot().pool.workers.len();
-    assert!(seats <= 12, "seats are used again: {seats}");
+    let ids = runtime.snapshot().pool.workers.len();
+    assert!(ids <= 12, "worker ids are used again: {ids}");
     assert!(runtime.shutdown(Duration::from_secs(5)).is_clean());
 }
 

@@ -89,20 +89,20 @@ impl Pool {
     /// A pool that a simulation runs.
     pub(crate) fn without_threads(config: Config) -> Arc<Pool> {
         let pool = Pool::assemble(config, None);
-        pool.crew.sit();
+        pool.crew.join_threadless();
         pool.idle.join();
         pool
     }
 
     fn assemble(config: Config, driver: Option<Arc<dyn Driver>>) -> Arc<Pool> {
-        let seats = config.seats();
+        let capacity = config.worker_capacity();
         let pool = Arc::new(Pool {
             number: next_number(),
-            crew: Crew::new(seats, config.workers),
+            crew: Crew::new(capacity, config.workers),
             injector: Injector::default(),
             classes: Padded::default(),
-            stop: Padded(Stop::new(seats)),
-            idle: Idle::with_seats(seats),
+            stop: Padded(Stop::new(capacity)),
+            idle: Idle::with_capacity(capacity),
             watchdog: Watchdog::default(),
             recording: AtomicU8::new(config.recording as u8),
             outside: Padded::default(),
@@ -177,12 +177,12 @@ fn next_number() -> usize {
 }
 
 /// A worker's thread, from its first task to its last.
-pub(crate) fn run_worker(pool: &Arc<Pool>, seat: usize, hooks: &Hooks) {
-    call_hook(&hooks.on_start, seat);
-    let worker = Worker::new(pool.clone(), seat, hooks.on_events.clone());
+pub(crate) fn run_worker(pool: &Arc<Pool>, worker_id: usize, hooks: &Hooks) {
+    call_hook(&hooks.on_start, worker_id);
+    let worker = Worker::new(pool.clone(), worker_id, hooks.on_events.clone());
     context::enter_worker(&worker, || worker.run());
     drop(worker);
-    call_hook(&hooks.on_stop, seat);
+    call_hook(&hooks.on_stop, worker_id);
 }
 
 fn call_hook(hook: &Option<ThreadHook>, index: usize) {

@@ -73,10 +73,10 @@ impl Pool {
 
     fn worker_snapshots(&self) -> Vec<WorkerSnapshot> {
         let taken = self.crew.taken();
-        (0..self.crew.known())
-            .map(|seat| {
-                let mut snapshot = self.worker_snapshot(seat);
-                if !taken.contains(&seat) {
+        (0..self.crew.used_ids())
+            .map(|worker_id| {
+                let mut snapshot = self.worker_snapshot(worker_id);
+                if !taken.contains(&worker_id) {
                     snapshot.state = WorkerState::Gone;
                 }
                 snapshot

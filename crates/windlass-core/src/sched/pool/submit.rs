@@ -99,7 +99,7 @@ impl Pool {
         // Pairs with the fence in `Idle::publish`: a worker that is not seen parked sees the
         // phase that was set before.
         crate::sync::atomic::fence(Ordering::SeqCst);
-        for worker in 0..self.crew.known() {
+        for worker in 0..self.crew.used_ids() {
             if self.idle.claim_worker(worker) {
                 self.unpark(worker);
             }

@@ -181,7 +181,7 @@ impl Worker {
         &self,
         last: bool,
     ) -> impl Iterator<Item = usize> + Clone + use<> {
-        let (own, workers) = (self.index, self.pool.crew.known());
+        let (own, workers) = (self.index, self.pool.crew.used_ids());
         let probes = if !self.pool.config.stealing || workers == 1 {
             0
         } else if last {
