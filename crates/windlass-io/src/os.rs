@@ -36,16 +36,16 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
-/// From now on `told` is called for `signal`, on a thread of its own. Once per signal; later calls
+/// From now on `notify` is called for `signal`, on a thread of its own. Once per signal; later calls
 /// change nothing.
-pub(crate) fn watch_signal(signal: i32, told: fn(i32)) -> io::Result<()> {
+pub(crate) fn watch_signal(signal: i32, notify: fn(i32)) -> io::Result<()> {
     static WATCHED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
     let mut watched = WATCHED.lock();
     if watched.contains(&signal) {
         return Ok(());
     }
     if watched.is_empty() && SIGNAL_PIPE.load(Ordering::Relaxed) < 0 {
-        start_signal_thread(told)?;
+        start_signal_thread(notify)?;
     }
     let handler: extern "C" fn(libc::c_int) = on_signal;
     // SAFETY: a zeroed sigaction is valid, and the handler does only what a handler may.
@@ -62,7 +62,7 @@ pub(crate) fn watch_signal(signal: i32, told: fn(i32)) -> io::Result<()> {
     Ok(())
 }
 
-fn start_signal_thread(told: fn(i32)) -> io::Result<()> {
+fn start_signal_thread(notify: fn(i32)) -> io::Result<()> {
     let mut ends = [0; 2];
     // SAFETY: the array has room for both descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
@@ -80,7 +80,7 @@ fn start_signal_thread(told: fn(i32)) -> io::Result<()> {
             // SAFETY: reads one byte into a valid place.
             let read = unsafe { libc::read(from, (&raw mut byte).cast(), 1) };
             if read == 1 {
-                told(i32::from(byte));
+                notify(i32::from(byte));
             }
         }
     })?;

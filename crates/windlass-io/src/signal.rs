@@ -1,7 +1,7 @@
 //! Signals of the operating system, as futures.
 //!
 //! A handler writes the signal's number into a pipe; a thread of its own, started on first use,
-//! reads it and tells everybody who waits. It sleeps in that read and costs nothing meanwhile. In a
+//! reads it and notifies every waiter. It sleeps in that read and costs nothing meanwhile. In a
 //! simulation no signal ever comes.
 
 use std::fmt;
@@ -62,9 +62,9 @@ async fn next(kind: SignalKind) -> io::Result<()> {
 pub fn listen(kind: SignalKind) -> io::Result<Signals> {
     let come = come(kind)?;
     // Before the handler stands: what comes after that is heard. Acquire: pairs with the Release in
-    // `tell`.
+    // `notify`.
     let seen = come.count.load(Ordering::Acquire);
-    os::watch_signal(kind.0, tell)?;
+    os::watch_signal(kind.0, notify)?;
     Ok(Signals {
         kind,
         come,
@@ -153,7 +153,7 @@ fn come(kind: SignalKind) -> io::Result<&'static Come> {
         })
 }
 
-fn tell(signal: i32) {
+fn notify(signal: i32) {
     if let Ok(come) = come(SignalKind(signal)) {
         // Release: pairs with the Acquire in `listen` and `poll_recv`.
         come.count.fetch_add(1, Ordering::Release);
@@ -181,7 +181,7 @@ impl Signals {
     /// As `recv`, for a poll function.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            // Made before the look (Acquire: pairs with the Release in `tell`): what comes after it is
+            // Made before the look (Acquire: pairs with the Release in `notify`): what comes after it is
             // heard.
             let waiters = &self.come.waiters;
             let waiting = self

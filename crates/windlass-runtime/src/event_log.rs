@@ -1,6 +1,6 @@
 //! What the scheduler does, as text: `WINDLASS_DEBUG=1` in the environment.
 //!
-//! Every runtime that is built then records everything, and each worker tells its events between
+//! Every runtime that is built then records everything, and each worker writes its events between
 //! polls and before it sleeps: as `tracing` events of the target `windlass::sched`, or, where nobody
 //! listens to those, as lines on the standard error.
 
@@ -13,19 +13,19 @@ use windlass_core::sync::Arc;
 /// The listener, if the environment asks for one.
 pub(crate) fn from_environment() -> Option<EventHook> {
     let asked = std::env::var_os("WINDLASS_DEBUG").is_some_and(|value| value == "1");
-    asked.then(|| Arc::new(tell) as EventHook)
+    asked.then(|| Arc::new(write_events) as EventHook)
 }
 
-fn tell(events: &[Event], lost: u64) {
+fn write_events(events: &[Event], lost: u64) {
     if tracing::enabled!(target: "windlass::sched", tracing::Level::DEBUG) {
-        tell_tracing(events, lost);
+        write_to_tracing(events, lost);
     } else {
         // A closed standard error is no reason to stop.
-        let _ = tell_lines(events, lost, &mut io::stderr().lock());
+        let _ = write_lines(events, lost, &mut io::stderr().lock());
     }
 }
 
-fn tell_tracing(events: &[Event], lost: u64) {
+fn write_to_tracing(events: &[Event], lost: u64) {
     if lost > 0 {
         tracing::debug!(target: "windlass::sched", lost, "events were overwritten");
     }
@@ -42,7 +42,7 @@ fn tell_tracing(events: &[Event], lost: u64) {
     }
 }
 
-fn tell_lines(events: &[Event], lost: u64, out: &mut impl Write) -> io::Result<()> {
+fn write_lines(events: &[Event], lost: u64, out: &mut impl Write) -> io::Result<()> {
     let mut lines = Vec::new();
     if lost > 0 {
         writeln!(lines, "windlass: {lost} events were overwritten")?;

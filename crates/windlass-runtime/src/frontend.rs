@@ -69,7 +69,7 @@ impl Handle {
         self.pool().spawn(request)
     }
 
-    /// Adds a front end; it is told to stop when the runtime does.
+    /// Adds a front end; it is notified when the runtime does.
     pub fn attach(&self, front_end: Arc<dyn FrontEnd>) -> Result<(), RuntimeStopping> {
         let mut state = self.shared().front_ends.0.lock();
         if state.stopping {

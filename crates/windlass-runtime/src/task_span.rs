@@ -54,7 +54,7 @@ pin_project! {
             let _inside = this.span.enter();
             let end = *this.end;
             this.future.set(None);
-            end.tell();
+            end.report();
         }
     }
 }
@@ -76,7 +76,7 @@ enum End {
 
 impl End {
     /// When nothing is left of it.
-    fn tell(self) {
+    fn report(self) {
         match self {
             End::NotYet => tracing::debug!(target: "windlass::task", "cancelled"),
             End::Panicked => tracing::debug!(target: "windlass::task", "panicked"),
@@ -118,7 +118,7 @@ impl BodySpan {
 impl Drop for BodySpan {
     fn drop(&mut self) {
         let _inside = self.span.enter();
-        self.end.tell();
+        self.end.report();
     }
 }
 

@@ -169,13 +169,13 @@ struct Guest {
 #[derive(Default)]
 struct Ended {
     done: Mutex<bool>,
-    told: Condvar,
+    notified: Condvar,
 }
 
 impl Ended {
     fn set(&self) {
         *self.done.lock() = true;
-        self.told.notify_all();
+        self.notified.notify_all();
     }
 
     /// Waits for it until the shutdown's deadline; false: it was not set by then.
@@ -187,7 +187,7 @@ impl Ended {
             if left == 0 {
                 return false;
             }
-            done = self.told.wait_for(done, Duration::from_nanos(left)).0;
+            done = self.notified.wait_for(done, Duration::from_nanos(left)).0;
         }
         true
     }

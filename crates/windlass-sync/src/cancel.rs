@@ -44,7 +44,7 @@ struct Parent {
 #[derive(Default)]
 struct Inner {
     next_key: u64,
-    // Ordered by age: who is told first must not depend on a hash.
+    // Ordered by age: which waiter is notified first must not depend on a hash.
     children: BTreeMap<u64, Weak<Node>>,
     waiters: BTreeMap<u64, Waiter>,
 }
@@ -55,7 +55,7 @@ enum Waiter {
 }
 
 impl Waiter {
-    fn tell(self) {
+    fn notify(self) {
         match self {
             Waiter::Task(waker) => waker.wake(),
             Waiter::Abort(task) => task.abort(),
@@ -103,7 +103,7 @@ impl CancellationToken {
         self.0.cancelled.load(Ordering::Acquire)
     }
 
-    /// Cancels this token and everything below it. Each waiter is told exactly once.
+    /// Cancels this token and everything below it. Each waiter is notified exactly once.
     pub fn cancel(&self) {
         let mut nodes = vec![self.0.clone()];
         while let Some(node) = nodes.pop() {
@@ -113,7 +113,7 @@ impl CancellationToken {
             let waiters = std::mem::take(&mut inner.waiters);
             nodes.extend(inner.children.values().filter_map(Weak::upgrade));
             drop(inner);
-            waiters.into_values().for_each(Waiter::tell);
+            waiters.into_values().for_each(Waiter::notify);
         }
     }
 
@@ -147,7 +147,7 @@ impl CancellationToken {
             drop(inner);
             return task.abort();
         }
-        // Tasks that ended on their own need not be told any more.
+        // Tasks that ended on their own need not be notified any more.
         let ended = |waiter: &Waiter| matches!(waiter, Waiter::Abort(task) if task.is_finished());
         if inner.waiters.len().is_power_of_two() {
             inner.waiters.retain(|_, waiter| !ended(waiter));

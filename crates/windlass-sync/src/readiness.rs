@@ -23,7 +23,7 @@ use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::task::{contain, spend};
 
-use crate::wait_list::{Node, Status, Told, WaitList, in_rounds};
+use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 /// The bit of a resource that can be read.
 pub const READABLE: u32 = 1;
@@ -104,7 +104,7 @@ impl fmt::Debug for Readiness {
 }
 
 impl Readiness {
-    /// The driver has ended: everybody who waits is told, now and later.
+    /// The driver has ended: every waiter is notified, now and later.
     pub fn shut(&self) {
         self.set(SHUT);
     }
@@ -132,7 +132,9 @@ impl Readiness {
                 contain(|| {
                     in_rounds(&self.waiters[direction as usize], |waiters, wakes| {
                         wakes.extend(waiters.poller.take());
-                        waiters.futures.tell_while(Told::Released, wakes, |()| true);
+                        waiters
+                            .futures
+                            .notify_while(Notification::Released, wakes, |()| true);
                     });
                 });
             }
@@ -242,7 +244,7 @@ impl Future for ReadyWait<'_> {
             // SAFETY: the node was pushed into this list, and is still waiting under the lock.
             unsafe { waiters.futures.renew(&this.node, cx.waker()) }
         } else {
-            // The node was told, and another task has used up the readiness since.
+            // The node was notified, and another task has used up the readiness since.
             this.node.reset();
             // SAFETY: the node is idle and pinned in this future, whose drop takes it out.
             unsafe { waiters.futures.push(&this.node, Some(cx.waker().clone())) };

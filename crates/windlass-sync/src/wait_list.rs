@@ -7,12 +7,12 @@
 //! # The access protocol
 //! 1. A list has one lock, and `&mut WaitList` proves that it is held. A node is only ever linked
 //!    into one list.
-//! 2. A node stays where it is from its first `push` on, until it was told or taken out. It is not
+//! 2. A node stays where it is from its first `push` on, until it was notified or taken out. It is not
 //!    `Unpin`, and the drop of its owner takes it out.
 //! 3. The links and the waker of a node are touched only under the lock.
 //! 4. The payload belongs to the owner while the node is not linked, and to the holder of the lock
 //!    while it is.
-//! 5. Whoever tells a node unlinks it, takes its waker, writes the payload and, as the very last
+//! 5. The notifier of a node unlinks it, takes its waker, writes the payload and, as the very last
 //!    access, stores the status with Release. The owner that loads the status with Acquire has
 //!    everything back, without the lock; nobody else touches the node any more.
 //! 6. Wakers and users' values run users' code when woken or dropped: that happens outside of the
@@ -28,24 +28,24 @@ use std::task::{Context, Poll, Waker};
 use windlass_core::sync::atomic::{AtomicU8, Ordering};
 use windlass_core::sync::{Mutex, UnsafeCell};
 
-/// What a waiter was told.
+/// Why a waiter was notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Notification {
     /// It was its turn: what it waited for is in the payload, or is its own now.
     Served,
     /// Everybody was let go: the primitive was closed, or a broadcast reached all.
     Released,
 }
 
-/// What an owner may know about its node.
+/// The state of a node, as its owner sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     /// Not linked, and the payload is the owner's.
     Idle,
     /// Linked, as far as one can tell without the lock.
     Waiting,
-    /// Unlinked by somebody else.
-    Told(Told),
+    /// Unlinked by a notifier.
+    Notified(Notification),
 }
 
 const IDLE: u8 = 0;
@@ -53,10 +53,10 @@ const WAITING: u8 = 1;
 const SERVED: u8 = 2;
 const RELEASED: u8 = 3;
 
-fn status_of(told: Told) -> u8 {
-    match told {
-        Told::Served => SERVED,
-        Told::Released => RELEASED,
+fn status_of(notification: Notification) -> u8 {
+    match notification {
+        Notification::Served => SERVED,
+        Notification::Released => RELEASED,
     }
 }
 
@@ -96,52 +96,53 @@ impl<P> Node<P> {
 
     /// Where the node stands. Under the lock the answer is exact.
     pub(crate) fn status(&self) -> Status {
-        // Acquire: pairs with the Release store in `WaitList::tell_front`.
+        // Acquire: pairs with the Release store in `WaitList::notify_front`.
         match self.status.load(Ordering::Acquire) {
             IDLE => Status::Idle,
             WAITING => Status::Waiting,
-            SERVED => Status::Told(Told::Served),
-            _ => Status::Told(Told::Released),
+            SERVED => Status::Notified(Notification::Served),
+            _ => Status::Notified(Notification::Released),
         }
     }
 
-    /// The owner has seen what it was told; the node can be used again.
+    /// The owner has seen the notification; the node can be used again.
     pub(crate) fn reset(&self) {
-        // Relaxed: after it was told (rule 5) the node is its owner's alone.
+        // Relaxed: after it was notified (rule 5) the node is its owner's alone.
         self.status.store(IDLE, Ordering::Relaxed);
     }
 
-    /// The owner tells itself, so that its next poll or its drop finds it so.
-    pub(crate) fn tell_myself(&self, told: Told) {
+    /// The owner notifies itself, so that its next poll or its drop finds it so.
+    pub(crate) fn notify_self(&self, notification: Notification) {
         // Relaxed: the node is idle, and so its owner's alone.
-        self.status.store(status_of(told), Ordering::Relaxed);
+        self.status
+            .store(status_of(notification), Ordering::Relaxed);
     }
 
     /// The payload, for the owner.
     ///
     /// # Safety
-    /// The caller is the owner and the node is not linked: its status was seen to be idle or told.
+    /// The caller is the owner and the node is not linked: its status was seen to be idle or notified.
     pub(crate) unsafe fn payload<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
         // SAFETY: rule 4, as the caller promises.
         self.payload.with_mut(|payload| f(unsafe { &mut *payload }))
     }
 
-    /// What the node was told; until then keeps its waker fresh.
+    /// Returns the node's notification; until there is one, keeps its waker fresh.
     ///
     /// # Safety
     /// The caller is the owner, the node was pushed, and `list` gives the list it was pushed into.
-    pub(crate) unsafe fn poll_told<S>(
+    pub(crate) unsafe fn poll_notified<S>(
         &self,
         cx: &mut Context<'_>,
         lock: &Mutex<S>,
         list: impl FnOnce(&mut S) -> &mut WaitList<P>,
-    ) -> Poll<Told> {
-        if let Status::Told(told) = self.status() {
-            return Poll::Ready(told);
+    ) -> Poll<Notification> {
+        if let Status::Notified(notification) = self.status() {
+            return Poll::Ready(notification);
         }
         let mut state = lock.lock();
-        if let Status::Told(told) = self.status() {
-            return Poll::Ready(told);
+        if let Status::Notified(notification) = self.status() {
+            return Poll::Ready(notification);
         }
         // SAFETY: the node is linked into this list: its status, under the lock, is waiting.
         let old = unsafe { list(&mut state).renew(self, cx.waker()) };
@@ -150,11 +151,11 @@ impl<P> Node<P> {
         Poll::Pending
     }
 
-    /// Takes the node out of its list, unless it was told before. Afterwards its status is idle or
-    /// told.
+    /// Takes the node out of its list, unless it was notified before. Afterwards its status is idle
+    /// or notified.
     ///
     /// # Safety
-    /// As for [`Node::poll_told`], but the node need not have been pushed.
+    /// As for [`Node::poll_notified`], but the node need not have been pushed.
     pub(crate) unsafe fn withdraw<S>(
         &self,
         lock: &Mutex<S>,
@@ -206,7 +207,7 @@ impl<P> WaitList<P> {
         Some(unsafe { node.as_ref().payload.with_mut(|payload| &mut *payload) })
     }
 
-    /// Links the node at the end; `waker` is woken when it is told.
+    /// Links the node at the end; `waker` is woken when it is notified.
     ///
     /// # Safety
     /// The caller owns the node and keeps rule 2 for it; its status is idle.
@@ -241,7 +242,7 @@ impl<P> WaitList<P> {
         })
     }
 
-    /// Takes the node out, unless it was told before or never pushed; its status says which. Gives
+    /// Takes the node out, unless it was notified before or never pushed; its status says which. Gives
     /// its waker back (rule 6).
     ///
     /// # Safety
@@ -258,9 +259,9 @@ impl<P> WaitList<P> {
 
     /// Tells the first waiter, after `hand_over` has written its payload. The caller wakes what it
     /// gets (rule 6); none at all: nobody waits.
-    pub(crate) fn tell_front(
+    pub(crate) fn notify_front(
         &mut self,
-        told: Told,
+        notification: Notification,
         hand_over: impl FnOnce(&mut P),
     ) -> Option<Option<Waker>> {
         let node = self.front?;
@@ -273,20 +274,21 @@ impl<P> WaitList<P> {
             .with_mut(|payload| hand_over(unsafe { &mut *payload }));
         // Release: pairs with the Acquire load in `Node::status`. Rule 5: the owner may be gone
         // right after this.
-        node.status.store(status_of(told), Ordering::Release);
+        node.status
+            .store(status_of(notification), Ordering::Release);
         Some(waker)
     }
 
     /// Tells waiters from the front while `due` says so of their payload and there is room for
     /// their wakers.
-    pub(crate) fn tell_while(
+    pub(crate) fn notify_while(
         &mut self,
-        told: Told,
+        notification: Notification,
         wakes: &mut WakeBatch,
         mut due: impl FnMut(&P) -> bool,
     ) {
         while !wakes.is_full() && self.front().is_some_and(|payload| due(payload)) {
-            wakes.extend(self.tell_front(told, |_| ()).flatten());
+            wakes.extend(self.notify_front(notification, |_| ()).flatten());
         }
     }
 
@@ -337,7 +339,7 @@ pub(crate) struct WakeBatch {
 }
 
 impl WakeBatch {
-    /// Half a kilobyte of stack; a longer list is told in rounds of this many.
+    /// Half a kilobyte of stack; a longer list is notified in rounds of this many.
     #[cfg(not(windlass_loom))]
     const LEN: usize = 32;
     #[cfg(windlass_loom)]
@@ -400,14 +402,14 @@ impl Drop for WakeBatch {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
-            // Something panicked between collecting and waking: those collected were told already.
+            // Something panicked between collecting and waking: those collected were notified already.
             self.wake_all();
         }
     }
 }
 
 /// Runs `round` under the lock and wakes what it collected outside, until a round leaves room in
-/// the batch: then everybody was told.
+/// the batch: then every waiter was notified.
 pub(crate) fn in_rounds<S>(lock: &Mutex<S>, mut round: impl FnMut(&mut S, &mut WakeBatch)) {
     let mut wakes = WakeBatch::new();
     loop {

@@ -239,7 +239,7 @@ impl Here<'_> {
         }
     }
 
-    /// Leaves a job where other workers can take it, and tells one of them if that is worth it.
+    /// Leaves a job where other workers can take it, and notifies one of them if that is worth it.
     ///
     /// # Safety
     /// The job can be run on any worker of the pool until the frame that forks it has taken it back
@@ -362,8 +362,8 @@ fn wait_idle(worker: &Worker, latch: &Latch) {
 }
 
 impl Worker {
-    /// Tells a sleeper about a job in our own deque: through a gate, because most joins are over before
-    /// it is awake. This worker takes the job back itself, so nothing is lost if nobody is told.
+    /// Notifies a sleeper about a job in our own deque: through a gate, because most joins are over before
+    /// it is awake. This worker takes the job back itself, so nothing is lost if no worker is notified.
     #[inline]
     fn announce_fork(&self) {
         if self.pool.idle.worth_announcing() {

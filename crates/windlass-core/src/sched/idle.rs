@@ -1,4 +1,4 @@
-//! Who sleeps, who searches, and who is told. The protocol and its proof are in SLEEP.md.
+//! Which workers sleep, which search, and which are notified. The protocol and its proof are in SLEEP.md.
 
 use crate::sync::Padded;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};

@@ -1,4 +1,4 @@
-//! The scheduler: a pool of workers, who sleeps and who is told, and how it all ends.
+//! The scheduler: a pool of workers, which workers sleep and which are notified, and how it all ends.
 
 mod arrivals;
 mod config;

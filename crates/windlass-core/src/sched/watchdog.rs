@@ -24,7 +24,7 @@ use crate::tuning::{RECORDER_EVENTS, STRANDED_NS, WATCHDOG_WIND_DOWN_NS};
 pub(crate) struct Watchdog {
     asleep: AtomicBool,
     state: Mutex<State>,
-    told: Condvar,
+    notified: Condvar,
     /// Tasks moved away from workers that did not come back to them.
     rescued: AtomicU64,
     /// Times that it found every worker asleep and none in the driver.
@@ -53,17 +53,17 @@ impl Watchdog {
         // Pairs with the fence in `doze`: it sees this worker awake, or we see it asleep.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) {
-            self.tell(|state| state.awake = true);
+            self.notify(|state| state.awake = true);
         }
     }
 
     pub(crate) fn stop(&self) {
-        self.tell(|state| state.stop = true);
+        self.notify(|state| state.stop = true);
     }
 
-    fn tell(&self, change: impl FnOnce(&mut State)) {
+    fn notify(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock());
-        self.told.notify_one();
+        self.notified.notify_one();
     }
 
     /// Tasks that it moved to the injector.
@@ -98,7 +98,7 @@ impl Watchdog {
             return true;
         }
         // A timed wait: this is the clock that everybody else does without.
-        self.told
+        self.notified
             .wait_for(state, Duration::from_nanos(period))
             .0
             .stop
@@ -112,7 +112,7 @@ impl Watchdog {
         let mut state = self.state.lock();
         if pool.idle.counts().unparked == 0 {
             while !state.stop && !state.awake {
-                state = self.told.wait(state);
+                state = self.notified.wait(state);
             }
         }
         state.awake = false;
@@ -139,7 +139,7 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
     let mut lost_before = None;
     loop {
         let sleepers = pool.idle.counts().unparked < pool.workers();
-        // With everybody awake there is nobody to tell, and only stalls are looked for.
+        // With everybody awake there is no worker to notify, and only stalls are looked for.
         let busy_period = if sleepers {
             STRANDED_NS
         } else {
@@ -241,7 +241,7 @@ fn look(
             || (pool.config.stealing && !remote.forks.is_empty())
         {
             // Work for anybody, which it thought it would soon come to; or it left the driver to run
-            // this, and somebody else has to wait for timers and I/O: who is told finds no work and
+            // this, and somebody else has to wait for timers and I/O: the notified worker finds no work and
             // sits down there; or half of a join that turns out to be long.
             pool.announce();
         }

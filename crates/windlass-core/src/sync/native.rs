@@ -160,13 +160,13 @@ pub mod thread {
     thread_local! {
         /// The first thread-local of a thread of ours that has a destructor. The C library destroys
         /// the oldest last, so all others are gone when this one is.
-        static LAST_DESTROYED: RefCell<Option<TellEnd>> = const { RefCell::new(None) };
+        static LAST_DESTROYED: RefCell<Option<NotifyEnd>> = const { RefCell::new(None) };
     }
 
-    /// Tells the joiner when it is dropped.
-    struct TellEnd(Arc<dyn Fn() + Send + Sync>);
+    /// Notifies the joiner when it is dropped.
+    struct NotifyEnd(Arc<dyn Fn() + Send + Sync>);
 
-    impl Drop for TellEnd {
+    impl Drop for NotifyEnd {
         fn drop(&mut self) {
             (self.0)();
         }
@@ -189,8 +189,8 @@ pub mod thread {
         let own = ending.clone();
         let thread = builder.spawn(move || {
             let at_end = own.clone();
-            let tell = TellEnd(Arc::new(move || at_end.note_destroyed()));
-            LAST_DESTROYED.with(|last| last.replace(Some(tell)));
+            let notify = NotifyEnd(Arc::new(move || at_end.note_destroyed()));
+            LAST_DESTROYED.with(|last| last.replace(Some(notify)));
             let output = catch_unwind(AssertUnwindSafe(f));
             let stays = thread_end::finish();
             own.note_returned(output, stays);
@@ -411,14 +411,14 @@ impl Condvar {
         Condvar(std::sync::Condvar::new())
     }
 
-    /// Waits until told.
+    /// Waits until notified.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0
             .wait(guard)
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until told, or until `limit` has passed: for deadlines that a user set, for a thread that sleeps until
+    /// Waits until notified, or until `limit` has passed: for deadlines that a user set, for a thread that sleeps until
     /// its next tick, for retiring an idle thread and for the watchdog; never to look whether a wake-up was lost.
     pub fn wait_for<'a, T>(
         &self,
@@ -433,12 +433,12 @@ impl Condvar {
         (guard, result.timed_out())
     }
 
-    /// Tells one waiter.
+    /// Notifies one waiter.
     pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    /// Tells all waiters.
+    /// Notifies all waiters.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }

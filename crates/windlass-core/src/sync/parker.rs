@@ -3,7 +3,7 @@
 //! ```text
 //! EMPTY --park--> PARKED --unpark--> TOKEN --(the sleeper takes it)--> EMPTY
 //! EMPTY --unpark--> TOKEN --park (returns at once)--> EMPTY
-//! EMPTY --sleep_elsewhere--> ELSEWHERE --unpark--> TOKEN, and the caller is told to ring there
+//! EMPTY --sleep_elsewhere--> ELSEWHERE --unpark--> TOKEN, and the caller has to ring there
 //! ```
 //! The token carries what was written before it: the `swap(TOKEN, Release)` in `unpark` pairs
 //! with the `swap(EMPTY, Acquire)` in `take`.
@@ -34,7 +34,7 @@ pub struct Parker {
     #[cfg(any(windlass_loom, windlass_shuttle, not(target_os = "linux")))]
     lock: super::Mutex<()>,
     #[cfg(any(windlass_loom, windlass_shuttle, not(target_os = "linux")))]
-    told: super::Condvar,
+    notified: super::Condvar,
 }
 
 impl Default for Parker {
@@ -51,7 +51,7 @@ impl Parker {
             #[cfg(any(windlass_loom, windlass_shuttle, not(target_os = "linux")))]
             lock: super::Mutex::new(()),
             #[cfg(any(windlass_loom, windlass_shuttle, not(target_os = "linux")))]
-            told: super::Condvar::new(),
+            notified: super::Condvar::new(),
         }
     }
 
@@ -144,13 +144,13 @@ impl Parker {
     fn sleep(&self) {
         let mut guard = self.lock.lock();
         while self.state.load(Ordering::Relaxed) == PARKED {
-            guard = self.told.wait(guard);
+            guard = self.notified.wait(guard);
         }
     }
 
     #[cfg(any(windlass_loom, windlass_shuttle, not(target_os = "linux")))]
     fn wake(&self) {
         drop(self.lock.lock());
-        self.told.notify_one();
+        self.notified.notify_one();
     }
 }

@@ -110,14 +110,14 @@ impl Condvar {
         Condvar(shuttle::sync::Condvar::new())
     }
 
-    /// Waits until told.
+    /// Waits until notified.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0
             .wait(guard)
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until told: time does not pass under the checker.
+    /// Waits until notified: time does not pass under the checker.
     pub fn wait_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -126,12 +126,12 @@ impl Condvar {
         (self.wait(guard), false)
     }
 
-    /// Tells one waiter.
+    /// Notifies one waiter.
     pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    /// Tells all waiters.
+    /// Notifies all waiters.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }

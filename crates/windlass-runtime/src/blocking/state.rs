@@ -26,8 +26,8 @@ pub(super) struct State {
     /// there is more to do: whoever submits does not wait for the system to make threads.
     pub(super) starting: usize,
     pub(super) idle: usize,
-    /// Idle threads that have been told and not yet woken: they are spoken for.
-    pub(super) told: usize,
+    /// Idle threads that were notified and are not awake yet: each has work that waits for it.
+    pub(super) notified: usize,
     pub(super) started: u64,
     pub(super) submitted: u64,
     pub(super) expired: u64,

@@ -31,8 +31,8 @@ impl BlockingPool {
         state: &mut State,
         runtime: &Handle,
     ) -> io::Result<()> {
-        if state.idle > state.told {
-            state.told += 1;
+        if state.idle > state.notified {
+            state.notified += 1;
             self.work.notify_one();
             return Ok(());
         }
@@ -92,7 +92,7 @@ impl BlockingPool {
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
     ) -> MutexGuard<'a, State> {
-        if state.closed || state.queue.is_empty() || state.idle > state.told {
+        if state.closed || state.queue.is_empty() || state.idle > state.notified {
             return state;
         }
         let (Some(start), Ok(runtime)) = (self.reserve(&mut state), Handle::try_current()) else {
@@ -138,7 +138,7 @@ impl BlockingPool {
                 // Tasks that are being cancelled may still need a thread.
                 state = self.work.wait(state);
                 state.idle -= 1;
-                state.told = state.told.saturating_sub(1);
+                state.notified = state.notified.saturating_sub(1);
                 continue;
             }
             // The limit retires the thread; nobody polls for work here. It counts from its last work, not
@@ -147,8 +147,8 @@ impl BlockingPool {
             let (woken, timed_out) = self.work.wait_for(state, Duration::from_nanos(left));
             state = woken;
             state.idle -= 1;
-            if state.told > 0 {
-                state.told -= 1;
+            if state.notified > 0 {
+                state.notified -= 1;
             } else if timed_out && state.queue.is_empty() {
                 if context::pinned_here() == 0 {
                     return;

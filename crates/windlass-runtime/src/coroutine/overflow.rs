@@ -57,14 +57,14 @@ extern "C" fn on_fault(
     // SAFETY: the kernel passes a valid `siginfo_t` for SIGSEGV.
     let address = unsafe { (*info).si_addr() }.addr();
     if slab::is_guard(address) {
-        tell(frame::current().and_then(|frame| frame.header()));
+        report(frame::current().and_then(|frame| frame.header()));
         // SAFETY: ends the program.
         unsafe { libc::abort() };
     }
     chain(signal, info, context);
 }
 
-fn tell(task: Option<&Header>) {
+fn report(task: Option<&Header>) {
     let mut line = Line::default();
     let _ = line.write_all(b"\nthe stack of a coroutine has overflowed: ");
     match task {

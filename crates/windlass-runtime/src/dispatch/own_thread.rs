@@ -67,7 +67,7 @@ where
         dropped: AtomicBool::new(false),
     });
     let (send, output) = oneshot::channel();
-    let (tell, mut told) = oneshot::channel::<(Attributes, Option<AttributeError>)>();
+    let (reply, mut replied) = oneshot::channel::<(Attributes, Option<AttributeError>)>();
     let (own, runtime) = (bed.clone(), runtime.clone());
     thread::spawn(name, 0, move || {
         let (found, refused) = attributes.apply();
@@ -76,7 +76,7 @@ where
         }
         let refused = refused.into_iter().next();
         let stays = refused.is_none() || on_refusal == OnRefusal::Warn;
-        let _ = tell.send((found, refused));
+        let _ = reply.send((found, refused));
         if stays {
             let _entered = runtime.enter();
             run(&own, future, send);
@@ -84,8 +84,8 @@ where
     })
     .map_err(DispatcherError::Threads)?;
     // The thread has just been started, and says this first of all.
-    let told = windlass_core::block_anywhere(Pin::new(&mut told));
-    let (attributes, refused) = told.map_err(|_| DispatcherError::Threads(gone()))?;
+    let replied = windlass_core::block_anywhere(Pin::new(&mut replied));
+    let (attributes, refused) = replied.map_err(|_| DispatcherError::Threads(gone()))?;
     match (refused, on_refusal) {
         (Some(error), OnRefusal::Strict) => Err(DispatcherError::Attribute(error)),
         _ => Ok(OwnThread {

@@ -276,7 +276,7 @@ impl Builder {
 #[derive(Debug, Default)]
 struct Found {
     state: Mutex<FoundState>,
-    told: Condvar,
+    notified: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -299,7 +299,7 @@ impl Found {
             let first = refused.into_iter().next();
             state.refused = state.refused.take().or(first);
             drop(state);
-            found.told.notify_all();
+            found.notified.notify_all();
         })
     }
 
@@ -307,7 +307,7 @@ impl Found {
     fn wait_for(&self, threads: usize) -> Option<AttributeError> {
         let mut state = self.state.lock();
         while state.attributes.len() < threads {
-            state = self.told.wait(state);
+            state = self.notified.wait(state);
         }
         state.refused.take()
     }

@@ -113,7 +113,7 @@ impl IoDriver {
         self.sources.load(Ordering::Relaxed)
     }
 
-    /// The pool has ended: nothing is waited for any more, and everybody who waits is told.
+    /// The pool has ended: nothing is waited for any more, and every waiter is notified.
     pub(crate) fn close(&self) {
         let all = {
             let mut registered = self.registered.lock();

@@ -57,7 +57,7 @@ impl Source {
         self.readiness.set(bits);
     }
 
-    /// The driver has ended: everybody who waits is told, now and later.
+    /// The driver has ended: every waiter is notified, now and later.
     pub(super) fn shut(&self) {
         self.readiness.shut();
     }

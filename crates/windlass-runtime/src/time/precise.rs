@@ -95,7 +95,7 @@ pub fn block_until_or<F: Future>(deadline: Instant, future: F) -> Option<F::Outp
 #[derive(Default)]
 struct Bell {
     rung: Mutex<bool>,
-    told: Condvar,
+    notified: Condvar,
 }
 
 impl Bell {
@@ -104,7 +104,7 @@ impl Bell {
         let rung = self.rung.lock();
         if !*rung {
             // The one timer of this thread: whoever rings wakes it before.
-            drop(self.told.wait_for(rung, time));
+            drop(self.notified.wait_for(rung, time));
         }
     }
 
@@ -121,6 +121,6 @@ impl Wake for Bell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         *self.rung.lock() = true;
-        self.told.notify_one();
+        self.notified.notify_one();
     }
 }

@@ -34,7 +34,7 @@ use windlass_core::sync::{Arc, Mutex};
 use windlass_core::task::spend;
 
 pub use super::error::SendError;
-use crate::wait_list::{Node, Status, Told, WaitList, in_rounds};
+use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 /// The most that a receiver takes under the lock at once: enough to make the lock cheap per value,
 /// and little enough not to hold it for long.
@@ -170,12 +170,12 @@ impl<T> Shared<T> {
         Receiver::new(self.clone(), next)
     }
 
-    /// Tells those who wait for a position before `end`.
-    fn tell(&self, end: u64) {
+    /// Notifies those who wait for a position before `end`.
+    fn notify(&self, end: u64) {
         in_rounds(&self.state, |state, wakes| {
             state
                 .waiters
-                .tell_while(Told::Served, wakes, |next| *next < end);
+                .notify_while(Notification::Served, wakes, |next| *next < end);
         });
     }
 }
@@ -217,7 +217,7 @@ impl<T> Sender<T> {
         drop(oldest);
         if !nobody_waits {
             // Whoever comes to wait from now on has seen this value.
-            self.shared.tell(end);
+            self.shared.notify(end);
         }
         Ok(receivers)
     }
@@ -263,7 +263,7 @@ impl<T> Drop for Sender<T> {
         // AcqRel: pairs with the same of the others: what they sent is there before the close.
         if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.state.lock().closed = true;
-            self.shared.tell(u64::MAX);
+            self.shared.notify(u64::MAX);
         }
     }
 }
@@ -413,7 +413,10 @@ impl<T: Clone> Future for Recv<'_, T> {
         if this.node.status() != Status::Idle {
             let lock = &this.receiver.shared.state;
             // SAFETY: the node is ours and was pushed into this list.
-            ready!(unsafe { this.node.poll_told(cx, lock, |state| &mut state.waiters) });
+            ready!(unsafe {
+                this.node
+                    .poll_notified(cx, lock, |state| &mut state.waiters)
+            });
             this.node.reset();
         }
         let found = ready!(Self::find_or_wait(this.receiver, &this.node, cx));

@@ -26,7 +26,7 @@ use windlass_core::sync::{Mutex, MutexGuard, Padded};
 use windlass_core::task::spend;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
-use crate::wait_list::{Node, Status, Told, WaitList, WakeBatch};
+use crate::wait_list::{Node, Notification, Status, WaitList, WakeBatch};
 
 const SENDERS_WAIT: u64 = 1;
 const LEFT: u64 = 2;
@@ -153,7 +153,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// No more sends; every waiter is told.
+    /// No more sends; every waiter is notified.
     pub(super) fn close(&self) {
         self.change(|state, _| {
             state.closed = true;
@@ -164,7 +164,7 @@ impl<T> Core<T> {
 
     // ---- changing the state ----
 
-    /// Runs `change` under the lock, settles, and wakes whom that told outside of it.
+    /// Runs `change` under the lock, settles, and wakes the notified waiters outside of it.
     #[inline]
     fn change<R>(&self, change: impl FnOnce(&mut State<T>, &mut WakeBatch) -> R) -> R {
         self.change_locked(self.state.lock(), change)
@@ -190,23 +190,29 @@ impl<T> Core<T> {
         }
     }
 
-    /// Lets senders in while there is room; tells everybody when the channel is closed. Stops when
+    /// Lets senders in while there is room; notifies every waiter when the channel is closed. Stops when
     /// the batch is full; the caller comes back.
     #[inline]
     fn settle(&self, state: &mut State<T>, wakes: &mut WakeBatch) {
         if state.closed {
-            self.tell_closed(state, wakes);
+            self.notify_closed(state, wakes);
         } else if !state.senders.is_empty() {
             self.let_senders_in(state, wakes);
         }
     }
 
     #[cold]
-    fn tell_closed(&self, state: &mut State<T>, wakes: &mut WakeBatch) {
+    fn notify_closed(&self, state: &mut State<T>, wakes: &mut WakeBatch) {
         // Senders keep their values. Receivers wait only when nothing is left for them.
-        state.senders.tell_while(Told::Released, wakes, |_| true);
-        state.receivers.tell_while(Told::Released, wakes, |_| true);
-        state.watchers.tell_while(Told::Released, wakes, |_| true);
+        state
+            .senders
+            .notify_while(Notification::Released, wakes, |_| true);
+        state
+            .receivers
+            .notify_while(Notification::Released, wakes, |_| true);
+        state
+            .watchers
+            .notify_while(Notification::Released, wakes, |_| true);
         self.note_senders(state);
     }
 
@@ -250,7 +256,7 @@ impl<T> Core<T> {
         if !state.receivers.is_empty() {
             let waker = state
                 .receivers
-                .tell_front(Told::Served, |place| *place = Some(value));
+                .notify_front(Notification::Served, |place| *place = Some(value));
             wakes.extend(waker.flatten());
             return Offer::Sent(None);
         }
@@ -317,13 +323,14 @@ impl<T> Core<T> {
             Status::Idle => ready!(unsafe { self.send_or_wait(node, cx) }),
             _ => {
                 // SAFETY: as the caller promises; it was pushed into this list.
-                let told =
-                    ready!(unsafe { node.poll_told(cx, &self.state, |state| &mut state.senders) });
+                let notification = ready!(unsafe {
+                    node.poll_notified(cx, &self.state, |state| &mut state.senders)
+                });
                 node.reset();
-                match told {
-                    Told::Served => Ok(()),
+                match notification {
+                    Notification::Served => Ok(()),
                     // SAFETY: rule 4: the node is not linked.
-                    Told::Released => match unsafe { node.payload(Option::take) } {
+                    Notification::Released => match unsafe { node.payload(Option::take) } {
                         Some(value) => Err(SendError(value)),
                         None => Ok(()),
                     },
@@ -442,7 +449,9 @@ impl<T> Core<T> {
             }
             _ => {
                 // SAFETY: as the caller promises; it was pushed into this list.
-                ready!(unsafe { node.poll_told(cx, &self.state, |state| &mut state.receivers) });
+                ready!(unsafe {
+                    node.poll_notified(cx, &self.state, |state| &mut state.receivers)
+                });
                 node.reset();
                 // SAFETY: rule 4: the node is not linked.
                 unsafe { node.payload(Option::take) }.ok_or(RecvError)
@@ -471,7 +480,7 @@ impl<T> Core<T> {
             if !state.receivers.is_empty() {
                 let waker = state
                     .receivers
-                    .tell_front(Told::Served, |place| *place = Some(value));
+                    .notify_front(Notification::Served, |place| *place = Some(value));
                 wakes.extend(waker.flatten());
                 return None;
             }
@@ -554,7 +563,7 @@ impl<T> Core<T> {
             drop(state);
         } else {
             // SAFETY: as the caller promises; it was pushed into this list.
-            ready!(unsafe { node.poll_told(cx, &self.state, |state| &mut state.watchers) });
+            ready!(unsafe { node.poll_notified(cx, &self.state, |state| &mut state.watchers) });
             node.reset();
         }
         spent.made_progress();
@@ -598,7 +607,7 @@ impl<T> State<T> {
         let mut value = None;
         let waker = self
             .senders
-            .tell_front(Told::Served, |place| value = place.take())?;
+            .notify_front(Notification::Served, |place| value = place.take())?;
         Some((value?, waker))
     }
 }

@@ -31,7 +31,7 @@ use windlass_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use windlass_core::task::spend;
 
 pub use super::error::SendError;
-use crate::wait_list::{Node, Status, Told, WaitList, in_rounds};
+use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 const CLOSED: u64 = 1;
 const VERSION: u64 = 2;
@@ -86,9 +86,9 @@ impl<T> Shared<T> {
         (word / VERSION, word & CLOSED != 0)
     }
 
-    /// Changes the value and tells everybody, unless `change` says that it did not.
+    /// Changes the value and notifies every receiver, unless `change` says that it did not.
     ///
-    /// A panic of `change` leaves the value as it is by then; nobody is told.
+    /// A panic of `change` leaves the value as it is by then; no receiver is notified.
     fn modify<R>(&self, change: impl FnOnce(&mut T) -> (R, bool)) -> (R, bool) {
         let mut value = self.value.write();
         let (result, changed) = change(&mut value);
@@ -98,17 +98,19 @@ impl<T> Shared<T> {
         }
         drop(value);
         if changed {
-            self.tell_receivers();
+            self.notify_receivers();
         }
         (result, changed)
     }
 
-    /// Tells those who wait for another version than the one they have seen.
-    fn tell_receivers(&self) {
+    /// Notifies those who wait for another version than the one they have seen.
+    fn notify_receivers(&self) {
         let (version, closed) = self.version();
         in_rounds(&self.waiters, |waiters, wakes| {
             let due = |seen: &u64| closed || *seen < version;
-            waiters.receivers.tell_while(Told::Served, wakes, due);
+            waiters
+                .receivers
+                .notify_while(Notification::Served, wakes, due);
         });
     }
 
@@ -156,12 +158,12 @@ impl<T> Sender<T> {
     /// Changes the value in place, also without receivers.
     ///
     /// A panic of `modify` goes on; it leaves the value as it is by then, releases the lock and
-    /// tells nobody.
+    /// notifies nobody.
     pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
         self.shared.modify(|value| (modify(value), true));
     }
 
-    /// Changes the value in place; receivers are told if `modify` says that it did. Gives what it
+    /// Changes the value in place; receivers are notified if `modify` says that it did. Gives what it
     /// said. A panic is treated as in [`Sender::send_modify`].
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         self.shared.modify(|value| ((), modify(value))).1
@@ -221,7 +223,7 @@ impl<T> Drop for Sender<T> {
         if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Release: pairs with the Acquire in `version`.
             self.shared.version.fetch_or(CLOSED, Ordering::Release);
-            self.shared.tell_receivers();
+            self.shared.notify_receivers();
         }
     }
 }
@@ -340,7 +342,9 @@ impl<T> Drop for Receiver<T> {
         // AcqRel: pairs with the Acquire in `has_receivers`.
         if self.shared.receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
             in_rounds(&self.shared.waiters, |waiters, wakes| {
-                waiters.senders.tell_while(Told::Served, wakes, |()| true);
+                waiters
+                    .senders
+                    .notify_while(Notification::Served, wakes, |()| true);
             });
         }
     }
@@ -418,7 +422,7 @@ impl<T> Future for Changed<'_, T> {
             // SAFETY: the node is ours and was pushed into this list.
             ready!(unsafe {
                 this.node
-                    .poll_told(cx, lock, |waiters| &mut waiters.receivers)
+                    .poll_notified(cx, lock, |waiters| &mut waiters.receivers)
             });
             this.node.reset();
         }
@@ -467,7 +471,7 @@ impl<T> Future for Closed<'_, T> {
             // SAFETY: the node is ours and was pushed into this list.
             ready!(unsafe {
                 this.node
-                    .poll_told(cx, lock, |waiters| &mut waiters.senders)
+                    .poll_notified(cx, lock, |waiters| &mut waiters.senders)
             });
             this.node.reset();
         }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use windlass_core::sync::Mutex;
 use windlass_core::task::spend;
 
-use crate::wait_list::{Node, Status, Told, WaitList, in_rounds};
+use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 /// Lets nobody pass until `n` are there; then all pass, and it can be used again.
 ///
@@ -65,13 +65,13 @@ impl Barrier {
         windlass_core::block_on(self.wait())
     }
 
-    /// Tells those who arrived before this generation.
+    /// Notifies those who arrived before this generation.
     fn open(&self, generation: u64) {
         in_rounds(&self.state, |state, wakes| {
             let arrived_before = |arrived: &u64| *arrived < generation;
             state
                 .waiters
-                .tell_while(Told::Served, wakes, arrived_before);
+                .notify_while(Notification::Served, wakes, arrived_before);
         });
     }
 }
@@ -117,7 +117,10 @@ impl Future for BarrierWait<'_> {
             _ => {
                 let lock = &this.barrier.state;
                 // SAFETY: the node is ours and was pushed into this list.
-                ready!(unsafe { this.node.poll_told(cx, lock, |state| &mut state.waiters) });
+                ready!(unsafe {
+                    this.node
+                        .poll_notified(cx, lock, |state| &mut state.waiters)
+                });
                 BarrierWaitResult { leader: false }
             }
         };
@@ -138,7 +141,7 @@ impl Drop for BarrierWait<'_> {
         if self.node.status() == Status::Idle {
             // SAFETY: rule 4: it is not linked any more.
             let arrived = unsafe { self.node.payload(|arrived| *arrived) };
-            // If the barrier has opened meanwhile, it was counted and is only told late.
+            // If the barrier has opened meanwhile, it was counted and is only notified late.
             if arrived == state.generation {
                 state.arrived -= 1;
             }

@@ -14,7 +14,7 @@ use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_core::task::spend;
 
-use crate::wait_list::{Node, Status, Told, WaitList, in_rounds};
+use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 const PERMIT: u64 = 1;
 const WAITERS: u64 = 2;
@@ -71,7 +71,7 @@ impl Notify {
             }
         }
         let mut waiters = self.waiters.lock();
-        let waker = waiters.tell_front(Told::Served, |_| ());
+        let waker = waiters.notify_front(Notification::Served, |_| ());
         self.note_empty(&waiters);
         if waker.is_none() {
             // Those who waited have left. Release: as above.
@@ -91,7 +91,7 @@ impl Notify {
         let broadcasts = self.word.fetch_add(BROADCAST, Ordering::Release) / BROADCAST + 1;
         drop(waiters);
         in_rounds(&self.waiters, |waiters, wakes| {
-            waiters.tell_while(Told::Released, wakes, |known| *known < broadcasts);
+            waiters.notify_while(Notification::Released, wakes, |known| *known < broadcasts);
             self.note_empty(waiters);
         });
     }
@@ -119,11 +119,11 @@ impl Notify {
     }
 
     /// Takes the wake-up that is kept, or notes a broadcast since `known`.
-    fn take(&self, known: u64) -> Option<Told> {
+    fn take(&self, known: u64) -> Option<Notification> {
         let mut now = self.word.load(Ordering::Acquire);
         loop {
             if now / BROADCAST != known {
-                return Some(Told::Released);
+                return Some(Notification::Released);
             }
             if now & PERMIT == 0 {
                 return None;
@@ -135,7 +135,7 @@ impl Notify {
                 Ordering::Acquire,
                 Ordering::Acquire,
             ) {
-                Ok(_) => return Some(Told::Served),
+                Ok(_) => return Some(Notification::Served),
                 Err(changed) => now = changed,
             }
         }
@@ -162,19 +162,19 @@ impl Notified<'_> {
     pub fn enable(self: Pin<&mut Self>) -> bool {
         let this = self.into_ref().get_ref();
         if this.node.status() == Status::Idle
-            && let Some(told) = this.take_or_wait(None)
+            && let Some(notification) = this.take_or_wait(None)
         {
-            this.node.tell_myself(told);
+            this.node.notify_self(notification);
         }
         this.node.status() != Status::Waiting
     }
 
-    /// What it was told already; otherwise it waits.
-    fn take_or_wait(&self, waker: Option<&Waker>) -> Option<Told> {
+    /// Returns a notification that is there already; otherwise the node waits.
+    fn take_or_wait(&self, waker: Option<&Waker>) -> Option<Notification> {
         // SAFETY: rule 4: the node is ours and idle.
         let known = unsafe { self.node.payload(|known| *known) };
-        if let Some(told) = self.notify.take(known) {
-            return Some(told);
+        if let Some(notification) = self.notify.take(known) {
+            return Some(notification);
         }
         let waker = waker.cloned();
         let mut waiters = self.notify.waiters.lock();
@@ -184,7 +184,7 @@ impl Notified<'_> {
             // either, whatever came and went in between.
             if now & PERMIT != 0 || now / BROADCAST != known {
                 match self.notify.take(known) {
-                    Some(told) => return Some(told),
+                    Some(notification) => return Some(notification),
                     None => continue,
                 }
             }
@@ -217,8 +217,8 @@ impl Future for Notified<'_> {
             }
         } else {
             let lock = &this.notify.waiters;
-            // SAFETY: the node is ours and was pushed into this list, or told itself.
-            ready!(unsafe { this.node.poll_told(cx, lock, |waiters| waiters) });
+            // SAFETY: the node is ours and was pushed into this list, or notified itself.
+            ready!(unsafe { this.node.poll_notified(cx, lock, |waiters| waiters) });
         }
         this.node.reset();
         spent.made_progress();
@@ -236,7 +236,7 @@ impl Drop for Notified<'_> {
             drop(waiters);
             drop(waker);
         }
-        if self.node.status() == Status::Told(Told::Served) {
+        if self.node.status() == Status::Notified(Notification::Served) {
             self.notify.notify_one();
         }
     }

@@ -19,7 +19,7 @@ use windlass_core::sync::atomic::{AtomicU64, Ordering, fence};
 use windlass_core::sync::{Arc, Mutex, MutexGuard};
 use windlass_core::task::spend;
 
-use crate::wait_list::{Node, Status, Told, WaitList, WakeBatch, in_rounds};
+use crate::wait_list::{Node, Notification, Status, WaitList, WakeBatch, in_rounds};
 
 const CLOSED: u64 = 1;
 const WAITERS: u64 = 2;
@@ -188,13 +188,13 @@ impl Semaphore {
         }
     }
 
-    /// Refuses everybody from now on; those who wait are told at once. Permits that are held stay
+    /// Refuses everybody from now on; waiters are notified at once. Permits that are held stay
     /// valid.
     pub fn close(&self) {
         in_rounds(&self.waiters, |waiters, wakes| {
             // Release: pairs with the Acquire loads of the word.
             self.word.fetch_or(CLOSED, Ordering::Release);
-            waiters.tell_while(Told::Released, wakes, |_| true);
+            waiters.notify_while(Notification::Released, wakes, |_| true);
             self.note_empty(waiters);
         });
     }
@@ -295,13 +295,13 @@ impl Semaphore {
 
     /// Gives permits to the first waiters, as far as they go.
     fn serve(&self, waiters: &mut WaitList<usize>, wakes: &mut WakeBatch) {
-        waiters.tell_while(Told::Served, wakes, |wanted| {
+        waiters.notify_while(Notification::Served, wakes, |wanted| {
             // WAITERS is set: nobody else changes the word.
             if permits(self.word.load(Ordering::Relaxed)) < *wanted {
                 return false;
             }
             // Acquire: pairs with the Release in every `release`; what those did goes on to the waiter
-            // with the Release in `tell_front`.
+            // with the Release in `notify_front`.
             self.word.fetch_sub(units(*wanted), Ordering::Acquire);
             true
         });
@@ -406,9 +406,9 @@ impl Future for Acquire<'_> {
             _ => {
                 let lock = &this.semaphore.waiters;
                 // SAFETY: the node is ours and was pushed into the semaphore's list.
-                match ready!(unsafe { this.node.poll_told(cx, lock, |waiters| waiters) }) {
-                    Told::Served => Ok(()),
-                    Told::Released => Err(AcquireError(())),
+                match ready!(unsafe { this.node.poll_notified(cx, lock, |waiters| waiters) }) {
+                    Notification::Served => Ok(()),
+                    Notification::Released => Err(AcquireError(())),
                 }
             }
         };
@@ -428,7 +428,7 @@ impl Drop for Acquire<'_> {
             self.semaphore.settle(waiters);
             drop(waker);
         }
-        if self.node.status() == Status::Told(Told::Served) {
+        if self.node.status() == Status::Notified(Notification::Served) {
             self.semaphore.release(self.wanted);
         }
     }

@@ -6,7 +6,7 @@ use std::task::Waker;
 use windlass_core::sync::Arc;
 
 use crate::time::timers::{Shard, Timers};
-use crate::time::wheel::{Entry, Told};
+use crate::time::wheel::{Entry, TimerState};
 
 /// The timers of a runtime of one worker.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Timer {
     /// If it has fired: looks at it as its drop does, without the lock, and sets it again, as a sleep
     /// that is reset does.
     pub fn renew_if_due(&self, deadline: u64, waker: Waker) -> bool {
-        let due = self.entry.told() == Told::Due;
+        let due = self.entry.state() == TimerState::Due;
         if due {
             self.entry.look_as_owner();
             self.entry.renew();
@@ -67,7 +67,7 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        if self.entry.told() == Told::Waiting {
+        if self.entry.state() == TimerState::Waiting {
             // SAFETY: rule 2 of the wheel: registered there, and alive.
             unsafe { self.shard.cancel(&self.entry) };
         }

@@ -10,7 +10,7 @@ use windlass_core::sync::{Arc, clock};
 use windlass_core::task::spend;
 
 use crate::time::timers::Shard;
-use crate::time::wheel::{Entry, Told};
+use crate::time::wheel::{Entry, TimerState};
 use crate::time::{Instant, thread_shard};
 use crate::waker_id::WakerId;
 
@@ -42,7 +42,7 @@ pub struct Sleep {
     /// A moment before the deadline at which somebody looked at the clock already: the first poll
     /// need not. If it comes so late that the deadline has passed, the wheel fires at once.
     begun: u64,
-    /// Where the entry is linked, from the first poll that was too early until it is told.
+    /// Where the entry is linked, from the first poll that was too early until the timer fires.
     shard: Option<Arc<Shard>>,
     /// Whose waker the wheel has, to compare without the lock.
     waker: WakerId,
@@ -73,7 +73,7 @@ impl Sleep {
     /// Takes the entry out of its wheel.
     fn leave(&mut self) {
         if let Some(shard) = self.shard.take() {
-            if self.entry.told() == Told::Waiting {
+            if self.entry.state() == TimerState::Waiting {
                 // SAFETY: rule 2 of the wheel: registered there, and alive.
                 unsafe { shard.cancel(&self.entry) };
             }
@@ -109,15 +109,15 @@ impl Future for Sleep {
         // SAFETY: nothing is moved out.
         let this = unsafe { self.get_unchecked_mut() };
         if let Some(shard) = &this.shard {
-            if this.entry.told() == Told::Waiting && this.waker != WakerId::of(cx.waker()) {
+            if this.entry.state() == TimerState::Waiting && this.waker != WakerId::of(cx.waker()) {
                 // SAFETY: rule 2 of the wheel: registered there, and alive.
                 unsafe { shard.set_waker(&this.entry, cx.waker()) };
                 this.waker = WakerId::of(cx.waker());
             }
-            match this.entry.told() {
-                Told::Waiting => return Poll::Pending,
+            match this.entry.state() {
+                TimerState::Waiting => return Poll::Pending,
                 // The runtime whose wheel it was has ended: wait elsewhere.
-                Told::Due | Told::Closed => this.leave(),
+                TimerState::Due | TimerState::Closed => this.leave(),
             }
         }
         let now = match std::mem::take(&mut this.begun) {

@@ -10,7 +10,7 @@
 //! ```
 //! Whichever fence comes first, one of the two sees the other: the sleeper sees the new `next`, or
 //! the registrar sees `until` and rings. `until` is 0 while nobody sleeps. A timer that is not the
-//! earliest of its shard tells nobody: whoever has to know of the earliest knows already, or a
+//! earliest of its shard notifies nobody: the sleeper already waits for the earliest, or a
 //! cancelled one left its time behind and the sleeper looks then.
 //!
 //! Only the owner of a shard registers there, so its lock is taken without contention, except by
@@ -136,7 +136,7 @@ impl Timers {
         }
     }
 
-    /// Ends all timers: each is told, and those that still wait go elsewhere.
+    /// Ends all timers: each is notified, and those that still wait go elsewhere.
     pub fn close(&self) {
         for shard in &self.shards {
             let wakers = {

@@ -18,9 +18,9 @@
 //!    linked, and to the future that contains it otherwise.
 //! 2. **Pin.** A linked entry does not move and is not freed: it is inside a pinned future, whose
 //!    drop takes it out first.
-//! 3. **Told.** Whoever takes an entry out to fire it stores `told` as its last access. From then
+//! 3. **Firing.** The thread that takes an entry out to fire it stores `state` as its last access. From then
 //!    on the entry is its future's alone; the Release store pairs with the Acquire load in
-//!    `Entry::told`.
+//!    `Entry::state`.
 #![cfg_attr(
     any(windlass_loom, windlass_shuttle),
     allow(dead_code, reason = "the models use a part of it")
@@ -44,11 +44,11 @@ const TOP_SLOT_TICKS: u64 = 1 << (BITS * (LEVELS - 1));
 /// so that it is never taken for the current one.
 const HORIZON: u64 = TOP_SLOT_TICKS * (SLOTS as u64 - 1);
 
-/// What became of an entry.
+/// The state of a timer in a wheel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Told {
-    /// Nothing yet.
+pub(crate) enum TimerState {
+    /// The timer has not fired.
     Waiting = 0,
     /// Its time has come.
     Due = 1,
@@ -59,7 +59,7 @@ pub(crate) enum Told {
 /// A timer's place in a wheel; part of a pinned future.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    told: AtomicU8,
+    state: AtomicU8,
     inner: UnsafeCell<Inner>,
     _pinned: PhantomPinned,
 }
@@ -76,7 +76,7 @@ struct Inner {
     waker: Option<Waker>,
 }
 
-// SAFETY: rule 1: `inner` is guarded by the wheel's lock or owned by the future; `told` is atomic.
+// SAFETY: rule 1: `inner` is guarded by the wheel's lock or owned by the future; `state` is atomic.
 unsafe impl Send for Entry {}
 // SAFETY: as above.
 unsafe impl Sync for Entry {}
@@ -84,7 +84,7 @@ unsafe impl Sync for Entry {}
 impl Entry {
     pub(crate) fn new() -> Entry {
         Entry {
-            told: AtomicU8::new(Told::Waiting as u8),
+            state: AtomicU8::new(TimerState::Waiting as u8),
             inner: UnsafeCell::new(Inner {
                 next: ptr::null(),
                 previous: ptr::null(),
@@ -98,33 +98,34 @@ impl Entry {
         }
     }
 
-    /// What became of the entry, without a lock.
-    pub(crate) fn told(&self) -> Told {
-        // Acquire: pairs with the Release store in `tell`: the entry is ours again.
-        match self.told.load(Ordering::Acquire) {
-            0 => Told::Waiting,
-            1 => Told::Due,
-            _ => Told::Closed,
+    /// Returns the state, without a lock.
+    pub(crate) fn state(&self) -> TimerState {
+        // Acquire: pairs with the Release store in `set_state`: the entry is ours again.
+        match self.state.load(Ordering::Acquire) {
+            0 => TimerState::Waiting,
+            1 => TimerState::Due,
+            _ => TimerState::Closed,
         }
     }
 
-    /// The future forgets what it was told, to wait once more. Only while the entry is not linked.
+    /// Resets the state, so that the future can wait once more. Only while the entry is not linked.
     pub(crate) fn renew(&self) {
-        self.told.store(Told::Waiting as u8, Ordering::Relaxed);
+        self.state
+            .store(TimerState::Waiting as u8, Ordering::Relaxed);
     }
 
-    /// What dropping a told entry does: it looks at the waker without the lock.
+    /// What dropping a fired entry does: it looks at the waker without the lock.
     #[cfg(windlass_loom)]
     pub(crate) fn look_as_owner(&self) {
-        // SAFETY: rule 3: told, so it is the owner's alone; loom checks that.
+        // SAFETY: rule 3: fired, so it is the owner's alone; loom checks that.
         let armed = unsafe { self.with(|inner| inner.waker.is_some()) };
-        assert!(!armed, "who tells takes the waker out first");
+        assert!(!armed, "the waker is taken out before the state is set");
     }
 
-    /// Rule 3: the last access of whoever took the entry out.
-    fn tell(&self, told: Told) {
-        // Release: pairs with the Acquire load in `told`.
-        self.told.store(told as u8, Ordering::Release);
+    /// Rule 3: the last access of the thread that took the entry out.
+    fn set_state(&self, state: TimerState) {
+        // Release: pairs with the Acquire load in `state`.
+        self.state.store(state as u8, Ordering::Release);
     }
 
     /// # Safety
@@ -271,10 +272,10 @@ impl Wheel {
     /// # Safety
     /// Rule 2: the entry was linked in this wheel and is alive.
     pub(crate) unsafe fn remove(&mut self, entry: &Entry) -> Option<Waker> {
-        if entry.told() != Told::Waiting {
+        if entry.state() != TimerState::Waiting {
             return None;
         }
-        // SAFETY: rule 1: not told under the lock, so nobody else has taken it out.
+        // SAFETY: rule 1: not fired, seen under the lock, so that it is still linked.
         unsafe {
             if !entry.with(|inner| inner.linked) {
                 return None;
@@ -290,7 +291,7 @@ impl Wheel {
     /// # Safety
     /// As for `remove`.
     pub(crate) unsafe fn set_waker(&mut self, entry: &Entry, waker: Waker) -> Option<Waker> {
-        if entry.told() != Told::Waiting {
+        if entry.state() != TimerState::Waiting {
             return Some(waker);
         }
         // SAFETY: rule 1: linked, and the lock is held.
@@ -390,7 +391,7 @@ impl Wheel {
                 if due.len() == most {
                     return false;
                 }
-                due.extend(self.fire(entry, Told::Due));
+                due.extend(self.fire(entry, TimerState::Due));
             } else if stays {
                 earliest = earliest.min(deadline);
             } else {
@@ -417,26 +418,26 @@ impl Wheel {
         unsafe { head.as_ref().map(|head| head.with(|inner| inner.previous)) }
     }
 
-    /// Takes an entry out and tells it; its waker is to be woken outside of the lock.
-    fn fire(&mut self, entry: &Entry, told: Told) -> Option<Waker> {
+    /// Takes an entry out and sets its state; its waker is to be woken outside of the lock.
+    fn fire(&mut self, entry: &Entry, state: TimerState) -> Option<Waker> {
         // SAFETY: rule 1: linked in this wheel.
         let waker = unsafe {
             self.unlink(entry);
             entry.with(|inner| inner.waker.take())
         };
         self.len -= 1;
-        entry.tell(told);
+        entry.set_state(state);
         waker
     }
 
-    /// Ends the wheel: every entry is told, and no other is taken.
+    /// Ends the wheel: every entry is closed, and no other is taken.
     pub(crate) fn close(&mut self) -> Vec<Waker> {
         self.closed = true;
         let mut wakers = Vec::with_capacity(self.len);
         while let Some(place) = self.first() {
             let head = self.levels[place.level].slots[place.slot].head;
             // SAFETY: rules 1 and 2: an occupied slot has a head, which is linked.
-            wakers.extend(self.fire(unsafe { &*head }, Told::Closed));
+            wakers.extend(self.fire(unsafe { &*head }, TimerState::Closed));
         }
         wakers
     }

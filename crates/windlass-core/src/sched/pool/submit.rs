@@ -55,7 +55,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Queues a task that only `worker` may run, and tells it.
+    /// Queues a task that only `worker` may run, and notifies it.
     #[cold]
     fn leave_for(&self, worker: usize, entry: Entry) -> Result<(), Entry> {
         // SAFETY: rule 1: the entry is ours to queue and keeps the task alive.
@@ -78,7 +78,7 @@ impl Pool {
         }
     }
 
-    /// Tells a sleeper, if there is one and nobody searches.
+    /// Notifies a sleeper, if there is one and nobody searches.
     #[inline]
     pub(crate) fn announce(&self) {
         if let Some(worker) = self.idle.announce() {

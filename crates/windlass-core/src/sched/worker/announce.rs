@@ -1,4 +1,4 @@
-//! When a worker tells sleepers about its tasks.
+//! When a worker notifies sleepers about its tasks.
 
 use std::cell::Cell;
 
@@ -33,7 +33,7 @@ impl Gate {
 }
 
 impl Worker {
-    /// Tells a sleeper about a task in our own ring or slot.
+    /// Notifies a sleeper about a task in our own ring or slot.
     ///
     /// The counts are read without a fence: a sleeper that goes to sleep at this very moment may be
     /// missed. That loses no task, because this worker is awake and looks before it sleeps; what
@@ -46,7 +46,7 @@ impl Worker {
         }
     }
 
-    /// Tells a sleeper about a single task that this worker will probably run itself: at once if its
+    /// Notifies a sleeper about a single task that this worker will probably run itself: at once if its
     /// polls are long, and through a gate if they are short and it will soon come to it.
     #[inline]
     pub(super) fn announce_lone(&self) {
