@@ -131,11 +131,11 @@ impl<E, U> Park<E, U> {
     /// Ends a wait; its ending comes back if there is no such wait any more.
     pub fn end(&self, generation: Generation, ending: E) -> Result<Ended<U>, E> {
         let mut inner = self.inner.lock();
-        let place = inner.waits.iter().position(|w| w.generation == generation);
-        let Some(place) = place else {
+        let index = inner.waits.iter().position(|w| w.generation == generation);
+        let Some(index) = index else {
             return Err(ending);
         };
-        let wait = inner.waits.remove(place);
+        let wait = inner.waits.remove(index);
         inner.arrived.push((wait.tag, ending));
         let wakes = inner.state == State::Parked;
         if wakes {
@@ -150,8 +150,8 @@ impl<E, U> Park<E, U> {
     /// Takes the oldest wait with this tag out: it ends no more.
     pub fn withdraw(&self, tag: u64) -> Option<Wait<U>> {
         let mut inner = self.inner.lock();
-        let place = inner.waits.iter().position(|w| w.tag == tag)?;
-        Some(inner.waits.remove(place))
+        let index = inner.waits.iter().position(|w| w.tag == tag)?;
+        Some(inner.waits.remove(index))
     }
 
     /// Ends all waits in the same way; gives them, and whether the guest has to be woken.

@@ -174,8 +174,8 @@ impl<T> Ring<T> {
         for index in 0..count {
             let item =
                 self.slots[(first.wrapping_add(index) & MASK) as usize].load(Ordering::Relaxed);
-            let place = into_tail.wrapping_add(index) & MASK;
-            into.slots[place as usize].store(item, Ordering::Relaxed);
+            let index = into_tail.wrapping_add(index) & MASK;
+            into.slots[index as usize].store(item, Ordering::Relaxed);
         }
         self.release();
         // The last one is returned, the others are published.

@@ -269,9 +269,9 @@ impl Simulation {
         let entry = self.ready.swap_remove(self.respecting_class(pick));
         self.unusual -= usize::from(is_unusual(&entry));
         let id = entry.header().id().get();
-        let place = entry.header().meta().place();
+        let node = entry.header().meta().node();
         self.trace.record(Step::Task { at: self.at(), id });
-        self.world.at_place(place, || {
+        self.world.at_node(node, || {
             context::enter_worker(&self.worker, || self.worker.turn(entry));
         });
     }

@@ -15,7 +15,7 @@ pub struct World {
     now: AtomicU64,
     dice: Mutex<XorShift>,
     /// Where the code runs that runs now; 0 is everywhere that has no name.
-    place: AtomicUsize,
+    node: AtomicUsize,
     /// Panics of tasks that no join handle has given out.
     unobserved: Mutex<Vec<UnobservedPanic>>,
     /// Panics are expected while this is not zero.
@@ -37,7 +37,7 @@ impl World {
         World {
             now: AtomicU64::new(0),
             dice: Mutex::new(XorShift::new(seed)),
-            place: AtomicUsize::new(0),
+            node: AtomicUsize::new(0),
             unobserved: Mutex::new(Vec::new()),
             panics_expected: AtomicUsize::new(0),
         }
@@ -99,22 +99,22 @@ impl World {
 
     /// Where the current code runs: a number that the simulator gives a meaning. A task runs where it
     /// was spawned.
-    pub fn place(&self) -> usize {
-        self.place.load(Ordering::Relaxed)
+    pub fn node(&self) -> usize {
+        self.node.load(Ordering::Relaxed)
     }
 
-    /// Runs `f` at another place. While a coroutine is suspended inside of `f`, others are where they
+    /// Runs `f` on another node. While a coroutine is suspended inside of `f`, others are where they
     /// were.
-    pub fn at_place<R>(&self, place: usize, f: impl FnOnce() -> R) -> R {
+    pub fn at_node<R>(&self, node: usize, f: impl FnOnce() -> R) -> R {
         struct Elsewhere<'a>(&'a World, Cell<usize>);
         impl Exchange for Elsewhere<'_> {
             fn exchange(&self) {
                 // Relaxed: the threads of a simulation take turns.
-                let other = self.0.place.swap(self.1.get(), Ordering::Relaxed);
+                let other = self.0.node.swap(self.1.get(), Ordering::Relaxed);
                 self.1.set(other);
             }
         }
-        context::installed(&Elsewhere(self, Cell::new(place)), f)
+        context::installed(&Elsewhere(self, Cell::new(node)), f)
     }
 
     /// Makes this the world of the current thread while `f` runs. No coroutine further down is

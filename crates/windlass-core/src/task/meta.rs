@@ -61,8 +61,8 @@ struct Extra {
     id: TaskId,
     location: &'static Location<'static>,
     name: Option<Name>,
-    /// Where in a simulated world it was spawned.
-    place: usize,
+    /// The node of a simulated world that it was spawned on.
+    node: usize,
     /// When the task entered its class queue, on the coarse clock.
     queued_at: AtomicU64,
 }
@@ -86,7 +86,7 @@ impl Meta {
             id: id(),
             location: options.location,
             name: options.name,
-            place: with_world(|world| world.map_or(0, World::place)),
+            node: with_world(|world| world.map_or(0, World::node)),
             queued_at: AtomicU64::new(0),
         });
         let tagged = NonNull::from(Box::leak(extra)).map_addr(|a| a | TAG);
@@ -128,9 +128,9 @@ impl Meta {
         self.extra()?.name.as_ref()
     }
 
-    /// Where in a simulated world the task was spawned.
-    pub(crate) fn place(&self) -> usize {
-        self.extra().map_or(0, |extra| extra.place)
+    /// The node of a simulated world that the task was spawned on.
+    pub(crate) fn node(&self) -> usize {
+        self.extra().map_or(0, |extra| extra.node)
     }
 
     pub(crate) fn set_queued_at(&self, now: u64) {

@@ -170,7 +170,7 @@ const EMPTY: Slot = Slot {
 
 /// Where the next thing happens.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SlotPos {
     level: usize,
     slot: usize,
     start: u64,
@@ -328,14 +328,14 @@ impl Wheel {
 
     /// When the wheel has to be looked at next; the end of time if it is empty.
     pub(crate) fn next(&self) -> u64 {
-        self.first().map_or(u64::MAX, |place| {
-            self.levels[place.level].slots[place.slot].earliest
+        self.first().map_or(u64::MAX, |pos| {
+            self.levels[pos.level].slots[pos.slot].earliest
         })
     }
 
     /// The slot that comes first. The lowest level that is not empty has it: a level holds only
     /// what is in the same slot of the level above as the present.
-    fn first(&self) -> Option<Place> {
+    fn first(&self) -> Option<SlotPos> {
         self.levels.iter().enumerate().find_map(|(level, there)| {
             if there.occupied == 0 {
                 return None;
@@ -343,7 +343,7 @@ impl Wheel {
             let here = self.at >> (BITS * level);
             let turned = there.occupied.rotate_right((here % SLOTS as u64) as u32);
             let ahead = u64::from(turned.trailing_zeros());
-            Some(Place {
+            Some(SlotPos {
                 level,
                 slot: ((here + ahead) % SLOTS as u64) as usize,
                 start: (here + ahead) << (BITS * level),
@@ -354,15 +354,15 @@ impl Wheel {
     /// Takes out what is due at `now`: wakers go to `due`, `most` at most. True: there is more.
     pub(crate) fn expire(&mut self, now: u64, due: &mut Vec<Waker>, most: usize) -> bool {
         let present = now / TICK_NS;
-        while let Some(place) = self.first() {
-            if place.start > present {
+        while let Some(pos) = self.first() {
+            if pos.start > present {
                 break;
             }
-            self.at = self.at.max(place.start);
-            if !self.expire_slot(place, now, due, most) {
+            self.at = self.at.max(pos.start);
+            if !self.expire_slot(pos, now, due, most) {
                 return true;
             }
-            if place.level == 0 && place.start == present {
+            if pos.level == 0 && pos.start == present {
                 // What is left in it is due later within this very tick.
                 break;
             }
@@ -373,11 +373,11 @@ impl Wheel {
 
     /// Empties a slot: what is due fires, the rest moves to a lower level, or stays in the current
     /// tick. False: there are `most`.
-    fn expire_slot(&mut self, place: Place, now: u64, due: &mut Vec<Waker>, most: usize) -> bool {
-        let stays = place.level == 0;
+    fn expire_slot(&mut self, pos: SlotPos, now: u64, due: &mut Vec<Waker>, most: usize) -> bool {
+        let stays = pos.level == 0;
         let mut earliest = u64::MAX;
-        let mut next = self.levels[place.level].slots[place.slot].head;
-        let tail = match self.tail(place) {
+        let mut next = self.levels[pos.level].slots[pos.slot].head;
+        let tail = match self.tail(pos) {
             Some(tail) => tail,
             None => return true,
         };
@@ -407,13 +407,13 @@ impl Wheel {
             next = after;
         }
         if earliest < u64::MAX {
-            self.levels[place.level].slots[place.slot].earliest = earliest;
+            self.levels[pos.level].slots[pos.slot].earliest = earliest;
         }
         true
     }
 
-    fn tail(&self, place: Place) -> Option<*const Entry> {
-        let head = self.levels[place.level].slots[place.slot].head;
+    fn tail(&self, pos: SlotPos) -> Option<*const Entry> {
+        let head = self.levels[pos.level].slots[pos.slot].head;
         // SAFETY: rules 1 and 2: linked in this wheel.
         unsafe { head.as_ref().map(|head| head.with(|inner| inner.previous)) }
     }
@@ -434,8 +434,8 @@ impl Wheel {
     pub(crate) fn close(&mut self) -> Vec<Waker> {
         self.closed = true;
         let mut wakers = Vec::with_capacity(self.len);
-        while let Some(place) = self.first() {
-            let head = self.levels[place.level].slots[place.slot].head;
+        while let Some(pos) = self.first() {
+            let head = self.levels[pos.level].slots[pos.slot].head;
             // SAFETY: rules 1 and 2: an occupied slot has a head, which is linked.
             wakers.extend(self.fire(unsafe { &*head }, TimerState::Closed));
         }

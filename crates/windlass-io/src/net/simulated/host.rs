@@ -146,7 +146,7 @@ impl<F: Future> Future for OnHost<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let (future, host) = (this.future, *this.host);
-        this.network.world.at_place(host, || future.poll(cx))
+        this.network.world.at_node(host, || future.poll(cx))
     }
 }
 

@@ -221,9 +221,9 @@ impl State {
         self.hosts.len() - 1
     }
 
-    /// The host where this runs: the place in the simulated world is its number.
+    /// The host where this runs: the node in the simulated world is its number.
     fn here(&self) -> usize {
-        with_world(|world| world.map_or(0, World::place))
+        with_world(|world| world.map_or(0, World::node))
     }
 
     /// The number of the host that has this address, if there is one.
