@@ -65,7 +65,7 @@ pub struct Wait<U> {
 /// A wait that has just ended.
 #[must_use = "a parked guest has to be woken"]
 #[derive(Debug)]
-pub struct Ended<U> {
+pub struct EndedWait<U> {
     /// What is to be undone.
     pub undo: U,
     /// The guest was parked, and now is not: wake it.
@@ -129,7 +129,7 @@ impl<E, U> Park<E, U> {
     }
 
     /// Ends a wait; its ending comes back if there is no such wait any more.
-    pub fn end(&self, generation: Generation, ending: E) -> Result<Ended<U>, E> {
+    pub fn end(&self, generation: Generation, ending: E) -> Result<EndedWait<U>, E> {
         let mut inner = self.inner.lock();
         let index = inner.waits.iter().position(|w| w.generation == generation);
         let Some(index) = index else {
@@ -141,7 +141,7 @@ impl<E, U> Park<E, U> {
         if wakes {
             inner.state = State::Awake;
         }
-        Ok(Ended {
+        Ok(EndedWait {
             undo: wait.undo,
             wakes,
         })
@@ -203,12 +203,12 @@ impl<E, U> Park<E, U> {
     }
 
     /// The guest is no more: nothing begins or ends from now on. Gives what has not ended, and what it was doing.
-    pub fn close(&self) -> (Vec<Wait<U>>, Was) {
+    pub fn close(&self) -> (Vec<Wait<U>>, ParkState) {
         let mut inner = self.inner.lock();
         let was = match inner.state {
-            State::Awake => Was::Awake,
-            State::Parked => Was::Parked,
-            State::Closed => Was::Closed,
+            State::Awake => ParkState::Awake,
+            State::Parked => ParkState::Parked,
+            State::Closed => ParkState::Closed,
         };
         inner.state = State::Closed;
         let arrived = std::mem::take(&mut inner.arrived);
@@ -233,7 +233,7 @@ pub enum Arrived<E> {
 
 /// What a guest was doing when it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Was {
+pub enum ParkState {
     /// The guest was running, or ready to.
     Awake,
     /// The guest was parked.

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::object::{Channel, Mutex as VmMutex, Semaphore, Waiter};
 use crate::reason::{Custom, Reason, ReasonKind};
 use crate::vm::Shared;
-use windlass_sync::park::{Arrived, Generation, Park, Wait, Was};
+use windlass_sync::park::{Arrived, Generation, Park, ParkState, Wait};
 
 /// What is to be undone when a wait ends in another way than it was meant to.
 #[derive(Debug)]
@@ -432,7 +432,7 @@ impl Seat {
     /// The guest has ended: what it held goes back, who waits for it is told. The first end counts.
     pub(crate) fn finish(self: &Arc<Seat>, result: Result<Payload, ExitReason>) {
         let (waits, was) = self.park.close();
-        if was == Was::Closed {
+        if was == ParkState::Closed {
             return;
         }
         for wait in waits {
@@ -458,7 +458,7 @@ impl Seat {
         if self.handles.load(Ordering::SeqCst) == 0 {
             self.report();
         }
-        if was == Was::Awake {
+        if was == ParkState::Awake {
             self.vm.went_idle();
         }
     }

@@ -11,7 +11,7 @@ use crate::context;
 use crate::sync::Arc;
 use crate::task::state::Home;
 use crate::task::{
-    BeforeFirstPoll, Body, Entry, Header, JoinHandle, Ran, Scheduler, SpawnRequest, TaskId,
+    BeforeFirstPoll, Body, Entry, Header, JoinHandle, RunOutcome, Scheduler, SpawnRequest, TaskId,
 };
 
 /// A place where tasks run that is no pool.
@@ -148,7 +148,7 @@ where
     let mut next = first;
     while let Some(entry) = next {
         // A panic of the body ends in its join cell.
-        if let Ran::Again(entry) = entry.run(&Here) {
+        if let RunOutcome::Again(entry) = entry.run(&Here) {
             submit_anywhere(entry);
         }
         next = NESTED.with(|nested| {

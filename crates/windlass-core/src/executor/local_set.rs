@@ -25,7 +25,8 @@ use crate::sync::{Arc, Mutex, UnsafeCell, hint, thread, with_world};
 use crate::task::state::Home;
 use crate::task::{
     AbortHandle, BeforeFirstPoll, Body, Class, Ending, Entry, FutureBody, Header, JoinError,
-    JoinHandle, Options, Ran, Registry, Scheduler, Shard, SpawnRequest, TaskId, TaskRef, contain,
+    JoinHandle, Options, Registry, RunOutcome, Scheduler, Shard, SpawnRequest, TaskId, TaskRef,
+    contain,
 };
 use crate::tuning::POLLS_PER_TICK;
 
@@ -312,7 +313,7 @@ impl LocalTasks {
                 Ending::Wait => state.cancel(),
                 Ending::Drop | Ending::Unwind => state.cancel_by_force(),
             };
-            if let Ran::Again(entry) = entry.run(self) {
+            if let RunOutcome::Again(entry) = entry.run(self) {
                 self.shared.push_here(entry);
             }
         }
@@ -521,7 +522,7 @@ impl LocalTasks {
             let Some(entry) = self.take_ready() else {
                 return false;
             };
-            if let Ran::Again(entry) = entry.run(self) {
+            if let RunOutcome::Again(entry) = entry.run(self) {
                 self.shared.push_here(entry);
             }
         }

@@ -49,16 +49,16 @@ pub struct JobRef {
 // (`Here::fork`).
 unsafe impl Send for JobRef {}
 
-/// What runs a job: a function of its data and of who has taken it.
-pub type RunJob = unsafe fn(*const (), Taken);
+/// What runs a job: a function of its data and of its taker.
+pub type RunJob = unsafe fn(*const (), Taker);
 
-/// How a job left its deque.
+/// Which worker took a job out of its deque.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum Taker {
     /// The worker that pushed it took it back.
-    Back,
+    Owner,
     /// Another worker took it.
-    Stolen,
+    Thief,
 }
 
 impl JobRef {
@@ -76,7 +76,7 @@ impl JobRef {
     ///
     /// # Safety
     /// Once, by whoever took it out of a deque in this way, on a worker of the pool.
-    pub unsafe fn run(self, taken: Taken) {
+    pub unsafe fn run(self, taken: Taker) {
         // SAFETY: says the caller; `data` is what `run` was made for.
         unsafe { (self.run)(self.data, taken) }
     }

@@ -14,7 +14,7 @@ mod slot;
 
 pub use batch::{Batch, Linked};
 pub use class::Classes;
-pub use deque::{Deque, JobRef, RunJob, Taken};
+pub use deque::{Deque, JobRef, RunJob, Taker};
 pub use injector::{Closed, Injector};
 pub use mailbox::{Inbox, Letter, Mailbox, Pushed};
 pub use ring::Ring;

@@ -69,7 +69,7 @@ use std::task::{Context, Poll};
 use crate::context::{self, Barrier};
 use crate::executor::block_on::suspend;
 use crate::observe::EventKind;
-use crate::queue::{JobRef, Taken};
+use crate::queue::{JobRef, Taker};
 use crate::sched::crew::while_blocked;
 pub use crate::sched::latch::Latch;
 use crate::sched::worker::Worker;
@@ -172,7 +172,7 @@ impl HandedOver {
         if let Some(job) = self.0.take() {
             // It does not count as being inside a task: as with a stolen one, a wait blocks the thread.
             // SAFETY: `end_resume` has taken it out of the deque, and this is a worker of the same pool.
-            context::outside_task(|| unsafe { job.run(Taken::Stolen) });
+            context::outside_task(|| unsafe { job.run(Taker::Thief) });
         }
     }
 }
@@ -279,7 +279,7 @@ impl Here<'_> {
     pub fn run_above(self, mark: Mark) {
         while let Some(job) = self.take_above(mark) {
             // SAFETY: we have taken it out of our deque.
-            unsafe { job.run(Taken::Back) };
+            unsafe { job.run(Taker::Owner) };
         }
     }
 
@@ -326,7 +326,7 @@ impl Here<'_> {
                 // The watchdog sees that it goes on; the task is still the one below.
                 self.0.remote().pulse.count();
                 // SAFETY: `help` has taken it out of another worker's deque.
-                unsafe { job.run(Taken::Stolen) };
+                unsafe { job.run(Taker::Thief) };
                 round = 0;
                 continue;
             }
@@ -414,7 +414,7 @@ impl Worker {
         debug_assert!(self.remote().forks.is_empty(), "1 of the module's head");
         self.remote().pulse.begin_job();
         // SAFETY: `steal_job` has taken it out of another worker's deque.
-        unsafe { job.run(Taken::Stolen) };
+        unsafe { job.run(Taker::Thief) };
         // It was no poll: it must not be measured as one. And it was long, perhaps: timers and sockets
         // come before the next one.
         let now = clock::now();

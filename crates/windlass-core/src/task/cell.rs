@@ -14,7 +14,7 @@ use crate::sync::UnsafeCell;
 use crate::sync::atomic::AtomicPtr;
 use crate::task::entry::Entry;
 use crate::task::error::{JoinError, Unwound, contain, drop_payload};
-use crate::task::header::{Ending, Header, Reason, Resumed, Vtable};
+use crate::task::header::{Ending, Header, Reason, ResumeOutcome, Vtable};
 use crate::task::join_waker::JoinWaker;
 use crate::task::meta::{Meta, TaskId};
 use crate::task::state::{Home, State};
@@ -140,7 +140,7 @@ impl<B: Body> Typed<B> {
 
 /// # Safety
 /// Rules 1 and 2: the caller owns the entry; the stage holds a body of type `B`.
-unsafe fn resume<B: Body>(header: NonNull<Header>) -> Resumed {
+unsafe fn resume<B: Body>(header: NonNull<Header>) -> ResumeOutcome {
     let cell = header.cast::<Cell<B>>();
     // SAFETY: `header` is the first field of a `Cell<B>` (the vtable says so) and alive (rule 1).
     let stage = unsafe { &cell.as_ref().stage };
@@ -154,7 +154,7 @@ unsafe fn resume<B: Body>(header: NonNull<Header>) -> Resumed {
         })
     }));
     let output = match polled {
-        Ok(Poll::Pending) => return Resumed::Pending,
+        Ok(Poll::Pending) => return ResumeOutcome::Pending,
         Ok(Poll::Ready(output)) => Ok(output),
         Err(payload) => Err(payload),
     };
@@ -196,24 +196,30 @@ unsafe fn cancel<B: Body>(header: NonNull<Header>, reason: Reason) {
 unsafe fn finish<B: Body>(
     cell: NonNull<Cell<B>>,
     output: Result<B::Output, Box<dyn Any + Send>>,
-) -> Resumed {
+) -> ResumeOutcome {
     // SAFETY: rule 2.
     let dropped = unsafe { drop_body(cell) };
     // SAFETY: rule 1.
     let header = unsafe { &cell.as_ref().header };
     let (output, resumed) = match (output, dropped) {
-        (Ok(output), Ok(())) => (Ok(output), Resumed::Ready),
+        (Ok(output), Ok(())) => (Ok(output), ResumeOutcome::Ready),
         (Err(payload), Ok(())) if payload.is::<Unwound>() => {
-            (Err(JoinError::cancelled(header)), Resumed::Cancelled)
+            (Err(JoinError::cancelled(header)), ResumeOutcome::Cancelled)
         }
         (Err(payload), dropped) => {
             // The first panic is the one that is told.
             dropped.err().into_iter().for_each(drop_payload);
-            (Err(JoinError::panicked(header, payload)), Resumed::Panicked)
+            (
+                Err(JoinError::panicked(header, payload)),
+                ResumeOutcome::Panicked,
+            )
         }
         (Ok(output), Err(payload)) => {
             contain(|| drop(output));
-            (Err(JoinError::panicked(header, payload)), Resumed::Panicked)
+            (
+                Err(JoinError::panicked(header, payload)),
+                ResumeOutcome::Panicked,
+            )
         }
     };
     // SAFETY: rule 2: the body is gone.

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::context;
 use crate::task::error::contain;
-use crate::task::header::{self, Ending, Header, Reason, Resumed, TaskRef};
+use crate::task::header::{self, Ending, Header, Reason, ResumeOutcome, TaskRef};
 use crate::task::registry;
 use crate::task::state::{Completion, Park, Start};
 
@@ -24,7 +24,7 @@ unsafe impl Send for Entry {}
 /// How running an entry ended.
 #[derive(Debug)]
 #[must_use]
-pub enum Ran {
+pub enum RunOutcome {
     /// The task is idle, and somebody else's.
     Idle,
     /// The task wants another turn, at the tail.
@@ -96,7 +96,7 @@ impl Entry {
 
     /// Resumes the body once and files the task accordingly.
     #[inline]
-    pub fn run(self, scheduler: &impl Scheduler) -> Ran {
+    pub fn run(self, scheduler: &impl Scheduler) -> RunOutcome {
         let header = self.header();
         if header.state.start() == Start::Cancel && !self.unwinds() {
             return self.cancel(scheduler);
@@ -105,17 +105,17 @@ impl Entry {
         // SAFETY: rules 1 and 2: we own the entry and the task is not complete.
         let resumed = unsafe { (header.vtable.resume)(self.0) };
         let woke_itself = turn.end();
-        if resumed != Resumed::Pending {
-            if resumed == Resumed::Ready {
+        if resumed != ResumeOutcome::Pending {
+            if resumed == ResumeOutcome::Ready {
                 self.complete();
             } else {
                 self.end_unwound(scheduler, resumed);
             }
-            return Ran::Complete;
+            return RunOutcome::Complete;
         }
         if woke_itself {
             // Still HELD: nothing to tell anybody.
-            return Ran::Again(self);
+            return RunOutcome::Again(self);
         }
         self.suspend(scheduler)
     }
@@ -123,14 +123,14 @@ impl Entry {
     /// The body has panicked, or has unwound because it was cancelled.
     #[cold]
     #[inline(never)]
-    fn end_unwound(self, scheduler: &impl Scheduler, resumed: Resumed) {
-        scheduler.ended_early(self.header(), resumed == Resumed::Panicked);
+    fn end_unwound(self, scheduler: &impl Scheduler, resumed: ResumeOutcome) {
+        scheduler.ended_early(self.header(), resumed == ResumeOutcome::Panicked);
         self.complete();
         // What the task dropped while it unwound.
         crate::executor::local_set::finish_orphans();
     }
 
-    fn suspend(self, scheduler: &impl Scheduler) -> Ran {
+    fn suspend(self, scheduler: &impl Scheduler) -> RunOutcome {
         let header = self.header();
         if !header.is_registered() {
             scheduler.register(header);
@@ -140,10 +140,10 @@ impl Entry {
             let _ = header.state.cancel();
         }
         match header.state.park() {
-            Park::Idle => Ran::Idle,
-            Park::Requeue => Ran::Again(self),
+            Park::Idle => RunOutcome::Idle,
+            Park::Requeue => RunOutcome::Again(self),
             // It sees that at its next turn.
-            Park::Cancel if self.unwinds() => Ran::Again(self),
+            Park::Cancel if self.unwinds() => RunOutcome::Again(self),
             Park::Cancel => self.cancel(scheduler),
         }
     }
@@ -162,7 +162,7 @@ impl Entry {
 
     /// Drops the body of a cancelled task; its join handle resolves after that. A coroutine that has
     /// begun is not resumed to unwind: it is leaked.
-    pub(crate) fn cancel(self, scheduler: &impl Scheduler) -> Ran {
+    pub(crate) fn cancel(self, scheduler: &impl Scheduler) -> RunOutcome {
         self.end_early(scheduler, Reason::Cancelled)
     }
 
@@ -171,7 +171,7 @@ impl Entry {
         let _ = self.end_early(scheduler, Reason::Expired);
     }
 
-    fn end_early(self, scheduler: &impl Scheduler, reason: Reason) -> Ran {
+    fn end_early(self, scheduler: &impl Scheduler, reason: Reason) -> RunOutcome {
         let header = self.header();
         scheduler.ended_early(header, false);
         // The drop may spawn, wake and look at its task like a poll.
@@ -180,7 +180,7 @@ impl Entry {
         unsafe { (header.vtable.cancel)(self.0, reason) };
         turn.end();
         self.complete();
-        Ran::Complete
+        RunOutcome::Complete
     }
 
     /// Drops a task that no scheduler accepted, where it stands; its join handle resolves.

@@ -39,7 +39,7 @@ pub(crate) struct Vtable {
     /// Size and alignment of the block.
     pub(crate) layout: Layout,
     /// Resumes the body; unless pending, its output or panic is in the cell afterwards. Rule 2.
-    pub(crate) resume: unsafe fn(NonNull<Header>) -> Resumed,
+    pub(crate) resume: unsafe fn(NonNull<Header>) -> ResumeOutcome,
     /// Drops the body and leaves the given reason as the output. Rule 2.
     pub(crate) cancel: unsafe fn(NonNull<Header>, Reason),
     /// How the body ends early. Rule 2.
@@ -52,7 +52,7 @@ pub(crate) struct Vtable {
 
 /// How resuming a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resumed {
+pub(crate) enum ResumeOutcome {
     Pending,
     Ready,
     Panicked,

@@ -50,7 +50,7 @@ pub use block::{BlockCache, block_cache};
 pub use budget::{Budget, Spent, spend};
 pub(crate) use cell::allocate;
 pub use cell::{Body, Closure, FutureBody};
-pub use entry::{Entry, Ran, Scheduler};
+pub use entry::{Entry, RunOutcome, Scheduler};
 pub use error::{JoinError, JoinErrorKind, Unwound, contain, drop_payload, panic_message};
 pub use header::{Ending, Header, TaskRef};
 pub use job::Job;

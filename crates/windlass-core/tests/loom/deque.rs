@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
-use windlass_core::queue::{Deque, JobRef, Taken};
+use windlass_core::queue::{Deque, JobRef, Taker};
 use windlass_core::sched::fork::Latch;
 use windlass_core::sync::Parker;
 
 /// A job that is never run: its data is a value on the heap, which the maker writes and the taker
 /// reads, so that loom reports a race if the deque does not order the two.
 fn make(value: usize) -> JobRef {
-    unsafe fn never(_: *const (), _: Taken) {
+    unsafe fn never(_: *const (), _: Taker) {
         unreachable!("the models only pass jobs around");
     }
     let cell = Box::new(UnsafeCell::new(0));

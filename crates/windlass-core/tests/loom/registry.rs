@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use windlass_core::context;
-use windlass_core::task::{Entry, Header, Ran, Registry, Scheduler, Shard};
+use windlass_core::task::{Entry, Header, Registry, RunOutcome, Scheduler, Shard};
 
 struct Worker(Shard);
 
@@ -51,10 +51,10 @@ fn registry_a_walker_never_holds_a_task_that_is_gone() {
             seen
         });
         let worker = Worker(registry.owner());
-        let Ran::Again(entry) = entry.run(&worker) else {
+        let RunOutcome::Again(entry) = entry.run(&worker) else {
             panic!("it was woken during its poll")
         };
-        assert!(matches!(entry.run(&worker), Ran::Complete));
+        assert!(matches!(entry.run(&worker), RunOutcome::Complete));
         assert!(walker.join().unwrap() <= 1);
         assert!(registry.is_empty());
         assert_eq!(dropped.load(Ordering::Relaxed), 1);

@@ -500,7 +500,7 @@ fn shuttle_a_worker_that_blocks_is_replaced() {
 }
 /// A tree of forks with a job in each frame, by hand: what `fork_join::join` does.
 fn fork_tree(depth: u32) -> usize {
-    use windlass_core::queue::{JobRef, Taken};
+    use windlass_core::queue::{JobRef, Taker};
     use windlass_core::sched::fork::{self, Latch};
 
     struct Half {
@@ -508,7 +508,7 @@ fn fork_tree(depth: u32) -> usize {
         depth: u32,
         result: AtomicUsize,
     }
-    unsafe fn stolen(half: *const (), _: Taken) {
+    unsafe fn stolen(half: *const (), _: Taker) {
         let half = half.cast::<Half>();
         fork::here(|here| {
             let here = here.expect("jobs run on workers");

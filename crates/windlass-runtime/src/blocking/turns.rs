@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::task::{Entry, Header, Ran, Scheduler, TaskRef};
+use windlass_core::task::{Entry, Header, RunOutcome, Scheduler, TaskRef};
 
 use super::state::{Queued, Work};
 use super::{BlockingPool, from_now};
@@ -81,8 +81,8 @@ impl BlockingPool {
     pub(super) fn give_turn(&self, entry: Entry) {
         let pinned = entry.header().state().pinned_to().is_some();
         let again = match entry.run(self) {
-            Ran::Again(entry) => Some(entry),
-            Ran::Idle | Ran::Complete => None,
+            RunOutcome::Again(entry) => Some(entry),
+            RunOutcome::Idle | RunOutcome::Complete => None,
         };
         if pinned {
             let mut state = self.state.lock();

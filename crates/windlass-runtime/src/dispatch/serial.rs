@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::executor::external::{Executor, ExternalExecutor};
 use windlass_core::sync::Mutex;
 use windlass_core::task::{
-    BeforeFirstPoll, Body, Entry, FutureBody, Header, JoinHandle, Options, Ran, Scheduler,
+    BeforeFirstPoll, Body, Entry, FutureBody, Header, JoinHandle, Options, RunOutcome, Scheduler,
     SpawnRequest,
 };
 
@@ -46,7 +46,7 @@ impl Executor for At {
         let line = self.0.clone();
         let attend = async move {
             while let Some(entry) = line.next() {
-                if let Ran::Again(entry) = entry.run(&InOrder) {
+                if let RunOutcome::Again(entry) = entry.run(&InOrder) {
                     line.state.lock().ready.push_back(entry);
                 }
                 task::yield_now().await;

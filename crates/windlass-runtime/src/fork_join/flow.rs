@@ -22,7 +22,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use windlass_core::queue::{JobRef, Taken};
+use windlass_core::queue::{JobRef, Taker};
 use windlass_core::sched::Arrivals;
 use windlass_core::sched::fork::{self, Here, Latch, Mark};
 use windlass_core::sync::Padded;
@@ -467,7 +467,7 @@ impl Walk<'_> {
                 self.at = Some(place as u32);
             } else {
                 // SAFETY: we have taken it out of our deque.
-                unsafe { job.run(Taken::Back) };
+                unsafe { job.run(Taker::Owner) };
             }
             true
         })
@@ -476,7 +476,7 @@ impl Walk<'_> {
 
 /// # Safety
 /// `node` is a [`Node`] of a flow that is being run, and the caller, a worker of that pool, has taken the job.
-unsafe fn run_stolen(node: *const (), taken: Taken) {
+unsafe fn run_stolen(node: *const (), taken: Taker) {
     let node = node.cast::<Node>();
     // SAFETY: rules 1 and 4: this step has not ended.
     let frame = unsafe { (*(*node).head).frame.load(Ordering::Relaxed) };
@@ -492,20 +492,20 @@ unsafe fn run_stolen(node: *const (), taken: Taken) {
 
 /// # Safety
 /// `frame` is a [`Frame`] that waits, and the caller, a worker of that pool, has taken the job.
-unsafe fn accept_invitation(frame: *const (), taken: Taken) {
+unsafe fn accept_invitation(frame: *const (), taken: Taker) {
     // SAFETY: says the caller. The invitation counts as a step.
     unsafe { walk_from(frame.cast(), None, 1, taken) };
 }
 
 /// # Safety
 /// `frame` is there until `ended` and what is walked here have been subtracted.
-unsafe fn walk_from(frame: *const Frame<'_>, at: Option<u32>, ended: usize, taken: Taken) {
+unsafe fn walk_from(frame: *const Frame<'_>, at: Option<u32>, ended: usize, taken: Taker) {
     let guard = NoUnwind::arm("a step of fork_join::Flow::run");
     fork::here(|here| {
         let here = here.expect("jobs run on workers");
         // SAFETY: rule 1.
         let run = unsafe { &*frame };
-        let entered = (taken == Taken::Stolen).then(|| run.thieves.enter(here));
+        let entered = (taken == Taker::Thief).then(|| run.thieves.enter(here));
         let mut walk = Walk {
             frame: run,
             mark: here.mark(),

@@ -13,7 +13,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-use windlass_core::queue::{JobRef, Taken};
+use windlass_core::queue::{JobRef, Taker};
 use windlass_core::sched::fork::{self, Here, Latch};
 use windlass_core::sync::UnsafeCell;
 use windlass_core::unwind::NoUnwind;
@@ -180,7 +180,7 @@ fn is_back(here: Here<'_>, latch: &Latch, job: JobRef) -> bool {
             Some(taken) if std::ptr::eq(taken.data(), job.data()) => return true,
             // `a` has spawned it into a scope around us.
             // SAFETY: we have taken it out of our deque.
-            Some(newer) => unsafe { newer.run(Taken::Back) },
+            Some(newer) => unsafe { newer.run(Taker::Owner) },
             None => {
                 here.wait(latch, || {
                     here.steal_from(latch.thief()?, || !latch.is_set())
@@ -202,11 +202,11 @@ fn settle<RA, RB>(a: thread::Result<RA>, b: thread::Result<RB>) -> (RA, RB) {
 /// # Safety
 /// `half` is a [`Half`] of these types in the frame of a `forked`, and the caller, a worker of that pool, has
 /// taken the job.
-unsafe fn run_stolen<B, RB>(half: *const (), taken: Taken)
+unsafe fn run_stolen<B, RB>(half: *const (), taken: Taker)
 where
     B: FnOnce() -> RB,
 {
-    debug_assert_eq!(taken, Taken::Stolen, "its owner knows it");
+    debug_assert_eq!(taken, Taker::Thief, "its owner knows it");
     let half = half.cast::<Half<B, RB>>();
     fork::here(|here| {
         let here = here.expect("jobs run on workers");

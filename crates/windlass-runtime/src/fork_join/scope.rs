@@ -14,7 +14,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use windlass_core::queue::{JobRef, Taken};
+use windlass_core::queue::{JobRef, Taker};
 use windlass_core::sched::fork::{self, Here, Latch};
 use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::unwind::NoUnwind;
@@ -209,7 +209,7 @@ struct Spawned<'scope, F> {
 
 /// # Safety
 /// `spawned` is a box of a [`Spawned`] of this type, and the caller, a worker of that pool, has taken the job.
-unsafe fn run_spawned<'scope, F>(spawned: *const (), taken: Taken)
+unsafe fn run_spawned<'scope, F>(spawned: *const (), taken: Taker)
 where
     F: FnOnce(&Scope<'scope>),
 {
@@ -221,7 +221,7 @@ where
         let here = here.expect("jobs run on workers");
         // SAFETY: rule 1: we are counted.
         let frame = unsafe { &*scope };
-        if taken == Taken::Back {
+        if taken == Taker::Owner {
             frame.run(closure);
         } else {
             run_stolen(frame, here, closure);

@@ -93,7 +93,7 @@ struct Slot<T> {
 }
 
 /// What a receiver finds at its position.
-enum Found<T> {
+enum Lookup<T> {
     Value(Arc<T>),
     Lagged(u64),
     Nothing,
@@ -108,18 +108,18 @@ impl<T> State<T> {
 
     /// Takes what is at the receiver's position, and up to `most` values in all: what follows the
     /// first goes to `batch`.
-    fn find(&mut self, next: &mut u64, batch: &mut VecDeque<Arc<T>>, most: usize) -> Found<T> {
+    fn find(&mut self, next: &mut u64, batch: &mut VecDeque<Arc<T>>, most: usize) -> Lookup<T> {
         let begin = self.begin();
         if *next < begin {
             let missed = begin - *next;
             *next = begin;
-            return Found::Lagged(missed);
+            return Lookup::Lagged(missed);
         }
         let Some(first) = self.take(next) else {
             return if self.closed {
-                Found::Closed
+                Lookup::Closed
             } else {
-                Found::Nothing
+                Lookup::Nothing
             };
         };
         while batch.len() + 1 < most
@@ -127,7 +127,7 @@ impl<T> State<T> {
         {
             batch.push_back(value);
         }
-        Found::Value(first)
+        Lookup::Value(first)
     }
 
     /// Takes the value at `next`, which is not before the oldest.
@@ -335,10 +335,10 @@ impl<T: Clone> Receiver<T> {
         } = self;
         let found = shared.state.lock().find(next, batch, shared.longest_batch);
         match found {
-            Found::Value(value) => Ok(own(value)),
-            Found::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
-            Found::Nothing => Err(TryRecvError::Empty),
-            Found::Closed => Err(TryRecvError::Closed),
+            Lookup::Value(value) => Ok(own(value)),
+            Lookup::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
+            Lookup::Nothing => Err(TryRecvError::Empty),
+            Lookup::Closed => Err(TryRecvError::Closed),
         }
     }
 
@@ -379,7 +379,7 @@ impl<T> Recv<'_, T> {
         receiver: &mut Receiver<T>,
         node: &Node<u64>,
         cx: &mut Context<'_>,
-    ) -> Poll<Found<T>> {
+    ) -> Poll<Lookup<T>> {
         let Receiver {
             shared,
             next,
@@ -387,7 +387,7 @@ impl<T> Recv<'_, T> {
         } = receiver;
         let mut state = shared.state.lock();
         let found = state.find(next, batch, shared.longest_batch);
-        if !matches!(found, Found::Nothing) {
+        if !matches!(found, Lookup::Nothing) {
             return Poll::Ready(found);
         }
         let waker = cx.waker().clone();
@@ -422,9 +422,9 @@ impl<T: Clone> Future for Recv<'_, T> {
         let found = ready!(Self::find_or_wait(this.receiver, &this.node, cx));
         spent.made_progress();
         Poll::Ready(match found {
-            Found::Value(value) => Ok(own(value)),
-            Found::Lagged(missed) => Err(RecvError::Lagged(missed)),
-            Found::Nothing | Found::Closed => Err(RecvError::Closed),
+            Lookup::Value(value) => Ok(own(value)),
+            Lookup::Lagged(missed) => Err(RecvError::Lagged(missed)),
+            Lookup::Nothing | Lookup::Closed => Err(RecvError::Closed),
         })
     }
 }

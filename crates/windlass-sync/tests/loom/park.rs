@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
-use windlass_sync::park::{Arrived, Generation, Park, Was};
+use windlass_sync::park::{Arrived, Generation, Park, ParkState};
 
 /// A guest and how often it was woken.
 struct Guest {
@@ -135,7 +135,7 @@ fn a_closed_guest_gets_nothing() {
         let (waits, was) = guest.park.close();
         let ended = ender.join().expect("it ends");
         assert_eq!(waits.len(), usize::from(!ended));
-        assert_eq!(was == Was::Awake, ended);
+        assert_eq!(was == ParkState::Awake, ended);
         assert!(guest.park.begin(2, ()).is_none());
         assert!(!guest.end(generation, 2));
         assert_eq!(guest.park.take(), Arrived::Nothing);

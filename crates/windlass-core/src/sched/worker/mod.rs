@@ -34,7 +34,7 @@ use crate::sched::remote::Remote;
 use crate::sched::stop::Phase;
 use crate::sync::{Arc, XorShift, clock};
 use crate::task::state::Home;
-use crate::task::{Class, Entry, Header, Ran, Scheduler, Shard, contain};
+use crate::task::{Class, Entry, Header, RunOutcome, Scheduler, Shard, contain};
 use crate::tuning::{
     BATCH_MAX, BATCH_MIN, BATCH_USUAL, HIGH_PICKS_IN_A_ROW, INITIAL_POLL_NS, Policy, RING_CAPACITY,
     TIME_ONE_IN,
@@ -209,10 +209,10 @@ impl Worker {
             entry.run(self)
         };
         match ran {
-            Ran::Idle => {}
-            Ran::Complete => remote.counters.completed.one(),
-            Ran::Again(entry) if self.long_turn.get() == polls => self.pool.inject(entry),
-            Ran::Again(entry) => self.push_tail(entry),
+            RunOutcome::Idle => {}
+            RunOutcome::Complete => remote.counters.completed.one(),
+            RunOutcome::Again(entry) if self.long_turn.get() == polls => self.pool.inject(entry),
+            RunOutcome::Again(entry) => self.push_tail(entry),
         }
     }
 
@@ -224,7 +224,7 @@ impl Worker {
 
     /// As `run`, but recorded, and sometimes timed.
     #[cold]
-    fn run_observed(&self, entry: Entry, polls: u64) -> Ran {
+    fn run_observed(&self, entry: Entry, polls: u64) -> RunOutcome {
         self.record_frequent(EventKind::Poll, entry.header().id().get());
         if !polls.is_multiple_of(TIME_ONE_IN) {
             return entry.run(self);
