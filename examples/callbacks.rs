@@ -1,8 +1,9 @@
-//! Blocking, C-style code beside an HTTP server, on the same two workers: `cargo run --example callbacks --features http`.
+//! Blocking, C-style code beside an HTTP server, on the same two workers:
+//! `cargo run --example callbacks --features http`.
 //!
-//! The C library's `qsort` calls a comparison back, and the comparison waits for a channel: it asks somebody else which of two
-//! words comes first. No future could do that, because the frames in the middle are C's. In a coroutine it works, and while it
-//! waits its worker serves HTTP.
+//! The C library's `qsort` calls a comparison back, and the comparison waits for a channel: it asks
+//! somebody else which of two words comes first. No future could do that, because the frames in the
+//! middle are C's. In a coroutine it works, and while it waits its worker serves HTTP.
 #![allow(
     unsafe_code,
     clippy::disallowed_types,
@@ -32,8 +33,8 @@ unsafe extern "C" {
 type Question = (&'static str, &'static str, oneshot::Sender<i32>);
 
 thread_local! {
-    /// How a C callback finds what it needs. A coroutine stays on its thread, so this is sound; it must not be used by two
-    /// of them at the same time.
+    /// How a C callback finds what it needs. A coroutine stays on its thread, so this is sound; it
+    /// must not be used by two of them at the same time.
     static ASK: RefCell<Option<mpmc::Sender<Question>>> = const { RefCell::new(None) };
 }
 

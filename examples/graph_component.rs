@@ -1,4 +1,5 @@
-//! A component of our own in a graph: a typed port on each side, a configuration, and what a run counts.
+//! A component of our own in a graph: a typed port on each side, a configuration, and what a run
+//! counts.
 //!
 //! `cargo run --example graph_component --features graph`
 

@@ -1,5 +1,5 @@
-//! A client with TLS. With a URL it fetches that; without one it makes a certificate of its own, serves
-//! itself over TLS and asks that server, over HTTP/2.
+//! A client with TLS. With a URL it fetches that; without one it makes a certificate of its own,
+//! serves itself over TLS and asks that server, over HTTP/2.
 //!
 //! `cargo run --example http_client --features http -- https://example.org/`
 

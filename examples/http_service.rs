@@ -1,6 +1,7 @@
 //! An HTTP service with axum: routes, JSON, state, and a stop that answers what has begun.
 //!
-//! `cargo run --example http_service --features http`, then `curl localhost:8080/visits`; ctrl-c stops it.
+//! `cargo run --example http_service --features http`, then `curl localhost:8080/visits`; ctrl-c
+//! stops it.
 
 use std::sync::Arc;
 use std::time::Duration;

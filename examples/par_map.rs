@@ -1,4 +1,5 @@
-//! Work for the processor, in parallel, on the runtime's own workers: `cargo run --release --example par_map`.
+//! Work for the processor, in parallel, on the runtime's own workers:
+//! `cargo run --release --example par_map`.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! An HTTP client and server in the simulator, with the network cut between them: minutes of virtual
-//! time in a moment, the same for the same seed.
+//! An HTTP client and server in the simulator, with the network cut between them: minutes of
+//! virtual time in a moment, the same for the same seed.
 //!
 //! `cargo run --example partition --features http -- 7`
 

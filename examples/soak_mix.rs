@@ -1,8 +1,8 @@
-//! Every front end on one runtime for as long as told, with kills, cancels, panics, resizes and slow
-//! clients. What it holds at the end of each round must stay flat.
+//! Every front end on one runtime for as long as told, with kills, cancels, panics, resizes and
+//! slow clients. What it holds at the end of each round must stay flat.
 //!
-//! `cargo run --release --example soak_mix --features lua -- 60`, or `cargo xtask soak --mix`. A second
-//! argument names the kinds of work: `-- 60 guests,resizes`.
+//! `cargo run --release --example soak_mix --features lua -- 60`, or `cargo xtask soak --mix`. A
+//! second argument names the kinds of work: `-- 60 guests,resizes`.
 
 #![allow(
     clippy::disallowed_types,

@@ -1,5 +1,5 @@
-//! The server of `cargo xtask soak`: small, long and slow answers, and a page with the runtime's own
-//! numbers. Prints its address and serves until its standard input ends.
+//! The server of `cargo xtask soak`: small, long and slow answers, and a page with the runtime's
+//! own numbers. Prints its address and serves until its standard input ends.
 //!
 //! `cargo run --release --example soak_server --features http`
 

@@ -1,7 +1,8 @@
 //! A recursive walk that borrows from the stack above it, in parallel: `cargo run --example walk`.
 //!
-//! A recursive-descent evaluator of nested expressions. Each bracket is a coroutine of its own that borrows the text and
-//! the statistics of its caller, and waits (for a slow lookup of names) without blocking a worker.
+//! A recursive-descent evaluator of nested expressions. Each bracket is a coroutine of its own that
+//! borrows the text and the statistics of its caller, and waits (for a slow lookup of names)
+//! without blocking a worker.
 
 #![allow(
     clippy::disallowed_types,

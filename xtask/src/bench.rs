@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: measures us and our peers, keeps the tables, and compares with the baseline.
+//! `cargo xtask bench`: measures us and our peers, keeps the tables, and compares with the
+//! baseline.
 
 mod baseline;
 mod report;

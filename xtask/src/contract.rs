@@ -1,8 +1,8 @@
 //! `cargo xtask contract`: every numbered behaviour of `docs/contracts/` is named by a test.
 //!
 //! A behaviour is a line `- **E1** ...`; its tests are called `e1_...`. One that is marked
-//! `(later: why)` needs none yet. Only a test that is compiled and run counts: the list comes from the
-//! test runner.
+//! `(later: why)` needs none yet. Only a test that is compiled and run counts: the list comes from
+//! the test runner.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -232,7 +232,8 @@ fn gaps(behaviours: &[Behaviour], tests: &BTreeMap<Number, Vec<String>>) -> Vec<
             gaps.push(Gap::Untested(*number));
         }
     }
-    // Letters without a contract are ordinary names: `p99_is_small` promises nothing while there is no P.
+    // Letters without a contract are ordinary names: `p99_is_small` promises nothing while there is
+    // no P.
     let letters: BTreeSet<char> = numbers.iter().map(|number| number.letter).collect();
     for (number, names) in tests {
         if letters.contains(&number.letter) && !numbers.contains(number) {

@@ -1,7 +1,8 @@
-//! `cargo xtask fuzz TARGET [--seconds N]`: bytes of all kinds, with the nightly compiler and cargo-fuzz.
+//! `cargo xtask fuzz TARGET [--seconds N]`: bytes of all kinds, with the nightly compiler and
+//! cargo-fuzz.
 //!
-//! The seeds are the graphs that people and tests have written. What the fuzzer learns stays below `target`, so a
-//! later run goes on where an earlier one ended.
+//! The seeds are the graphs that people and tests have written. What the fuzzer learns stays below
+//! `target`, so a later run goes on where an earlier one ended.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -276,7 +276,8 @@ pub(crate) fn one_name<'a>(
     }
 }
 
-/// The models that a name means: the exact one, the one that ends in it, or else all that contain it.
+/// The models that a name means: the exact one, the one that ends in it, or else all that contain
+/// it.
 pub(crate) fn select(models: &[Model], name: &str) -> Option<Vec<Model>> {
     let path_end = format!("::{name}");
     let by = |test: &dyn Fn(&str) -> bool| {

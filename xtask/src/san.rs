@@ -2,8 +2,8 @@
 //!
 //! The standard library is the one that is installed, which has no marks of the sanitizer: what its
 //! own code does with memory of ours is seen, because allocation goes through the sanitizer in any
-//! case. Task blocks are allocated one by one (`windlass_plain_alloc`), so that a use after free is one,
-//! and switches of stacks are announced (`windlass_asan`).
+//! case. Task blocks are allocated one by one (`windlass_plain_alloc`), so that a use after free is
+//! one, and switches of stacks are announced (`windlass_asan`).
 
 use std::env;
 use std::process::Command;

@@ -1,7 +1,8 @@
 //! `cargo xtask weaken`: proof that models and tests see what they are there for.
 //!
-//! Each entry of `xtask/weaken.list` takes one ordering, fence or fix away, in a copy of the workspace,
-//! and its model or test must then fail. One that passes anyway does not check that line.
+//! Each entry of `xtask/weaken.list` takes one ordering, fence or fix away, in a copy of the
+//! workspace, and its model or test must then fail. One that passes anyway does not check that
+//! line.
 
 mod list;
 

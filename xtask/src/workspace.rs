@@ -20,7 +20,8 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Takes the checkout from cargo, which says where this crate is, or else from the current directory.
+    /// Takes the checkout from cargo, which says where this crate is, or else from the current
+    /// directory.
     pub(crate) fn find() -> Result<Self, Error> {
         let here = env::current_dir().map_err(Error::reading("."))?;
         let start = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| here.clone(), PathBuf::from);

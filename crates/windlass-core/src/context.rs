@@ -10,9 +10,9 @@
 //! when it returns would then restore in the wrong order, and a pointer in it would dangle. So
 //! every such frame does one of two things:
 //!
-//! - **It cannot be suspended.** [`SuspendPoint`] tells where the thread is: which task has its turn, and
-//!   how many frames that must not be suspended are on the stack. The turn of a task, a thread
-//!   that waits in `block_on` and a worker that is entered change it. A coroutine notes the
+//! - **It cannot be suspended.** [`SuspendPoint`] tells where the thread is: which task has its
+//!   turn, and how many frames that must not be suspended are on the stack. The turn of a task, a
+//!   thread that waits in `block_on` and a worker that is entered change it. A coroutine notes the
 //!   point when it is resumed, and it is suspended only by code at the same point.
 //! - **It is exchanged.** [`installed`] puts a value into a thread-local for the duration of a
 //!   call and keeps a list of such calls. A switch takes the calls of the coroutine out of the
@@ -137,8 +137,9 @@ pub fn current_header() -> *const Header {
 pub enum Stays {
     /// Its queue sees to it. The body calls [`unpin`] here when it ends.
     Pinned,
-    /// Its home has one thread at a time (a local set, a pool in order, a simulation). The body has to
-    /// see for itself that it is still the same one, inside of a call that runs tasks ([`runs_tasks`]).
+    /// Its home has one thread at a time (a local set, a pool in order, a simulation). The body has
+    /// to see for itself that it is still the same one, inside of a call that runs tasks
+    /// ([`runs_tasks`]).
     OnThread,
 }
 
@@ -172,8 +173,8 @@ pub fn pin() -> Stays {
     })
 }
 
-/// True inside of a call on this thread that runs tasks: a worker's, or a `block_on`. When the outermost
-/// one ends, a thread with suspended coroutines is marked (`thread_end`).
+/// True inside of a call on this thread that runs tasks: a worker's, or a `block_on`. When the
+/// outermost one ends, a thread with suspended coroutines is marked (`thread_end`).
 pub fn runs_tasks() -> bool {
     CONTEXT.with(|c| c.runs_tasks.get())
 }
@@ -210,7 +211,8 @@ pub fn set_thread_slot(thread_slot: u16) {
     CONTEXT.with(|c| c.thread_slot.set(Some(thread_slot)));
 }
 
-/// Tasks of the external executor that are pinned to this thread: it must not end while there are any.
+/// Tasks of the external executor that are pinned to this thread: it must not end while there are
+/// any.
 pub fn pinned_here() -> usize {
     CONTEXT.with(|c| c.pinned.get())
 }
@@ -224,9 +226,9 @@ pub fn unpin() {
     });
 }
 
-/// The task that has its turn here has had it for long. If it wants another, it stands in line with the tasks of all
-/// workers of the pool: otherwise those that share its worker get less than the others. For bodies that
-/// are preempted; says nothing elsewhere.
+/// The task that has its turn here has had it for long. If it wants another, it stands in line with
+/// the tasks of all workers of the pool: otherwise those that share its worker get less than the
+/// others. For bodies that are preempted; says nothing elsewhere.
 pub fn note_long_turn() {
     with_worker(|worker| {
         if let Some(worker) = worker {

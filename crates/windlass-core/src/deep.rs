@@ -1,9 +1,9 @@
-//! Destructors that nest: an output that holds the handle of a task whose output holds a handle, and
-//! so on. However long such a chain is, dropping it does not overflow the stack.
+//! Destructors that nest: an output that holds the handle of a task whose output holds a handle,
+//! and so on. However long such a chain is, dropping it does not overflow the stack.
 //!
-//! Every [`nested`] call counts a level. After a few levels the next one runs on a fresh stack, which
-//! the runtime provides, and there many more levels fit. Rejected: a queue of values that
-//! are dropped later, by the outermost call. A value may borrow from a frame in between.
+//! Every [`nested`] call counts a level. After a few levels the next one runs on a fresh stack,
+//! which the runtime provides, and there many more levels fit. Rejected: a queue of values that are
+//! dropped later, by the outermost call. A value may borrow from a frame in between.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -49,7 +49,8 @@ impl LevelsLeft {
     }
 }
 
-/// Runs `f`, which drops a value that may hold more of its kind. Fresh stacks come from [`set_grow`].
+/// Runs `f`, which drops a value that may hold more of its kind. Fresh stacks come from
+/// [`set_grow`].
 #[inline]
 pub fn nested(f: impl FnOnce()) {
     nested_on(GROW.get().copied(), 1, f);

@@ -4,30 +4,30 @@
 //! and other threads may use what those frames have lent them. So a thread must not destroy its
 //! thread-locals while frames are suspended on it:
 //!
-//! 1. **Frames are counted**, per thread, from the first resume of a coroutine to its end. Migrating
-//!    coroutines are not: their author has vouched that they keep nothing of a thread's.
+//! 1. **Frames are counted**, per thread, from the first resume of a coroutine to its end.
+//!    Migrating coroutines are not: their author has vouched that they keep nothing of a thread's.
 //! 2. **A mark is left** when the outermost call that ran coroutines on a thread returns to plain
 //!    code with frames suspended (`leave_mark`). The C library destroys the youngest thread-local
 //!    first, so the mark is destroyed before every thread-local that these frames can refer to.
-//! 3. **When a mark is destroyed**, the thread's destructors begin: local coroutines unwind, no other
-//!    coroutine of this thread is resumed any more ([`epoch`]), and if frames are left (in a
-//!    section that nothing unwinds out of, or on a simulated runtime that lives elsewhere) the thread
-//!    is named and stays for good.
-//! 4. **Threads of ours** do the same when their closure returns, and whoever joins them does not wait
-//!    for one that stays (`sync::thread::spawn`), nor past a deadline for one whose thread-locals
-//!    take long (`sync::thread::join_by`).
+//! 3. **When a mark is destroyed**, the thread's destructors begin: local coroutines unwind, no
+//!    other coroutine of this thread is resumed any more ([`epoch`]), and if frames are left (in a
+//!    section that nothing unwinds out of, or on a simulated runtime that lives elsewhere) the
+//!    thread is named and stays for good.
+//! 4. **Threads of ours** do the same when their closure returns, and whoever joins them does not
+//!    wait for one that stays (`sync::thread::spawn`), nor past a deadline for one whose
+//!    thread-locals take long (`sync::thread::join_by`).
 //!
-//! If the process exits, nothing unwinds and no thread stays: `exit` runs no destructors of values on
-//! the stack, and destroys the thread-locals of the thread that calls it under whoever uses them, with
-//! and without coroutines. A destructor of a thread-local must not wait then (the third form of the
-//! limit in the runtime's `coroutine/frame.rs`).
+//! If the process exits, nothing unwinds and no thread stays: `exit` runs no destructors of values
+//! on the stack, and destroys the thread-locals of the thread that calls it under whoever uses
+//! them, with and without coroutines. A destructor of a thread-local must not wait then (the third
+//! form of the limit in the runtime's `coroutine/frame.rs`).
 //!
 //! Where marks cannot be left (other C libraries), coroutines that are suspended when the outermost
 //! call returns count as lost: they are not resumed.
 //!
-//! Rejected: one mark per thread, because a key that is first used inside of a coroutine is destroyed
-//! before it; ending the thread without its destructors, because joining it frees the memory of its
-//! thread-locals.
+//! Rejected: one mark per thread, because a key that is first used inside of a coroutine is
+//! destroyed before it; ending the thread without its destructors, because joining it frees the
+//! memory of its thread-locals.
 
 use std::cell::Cell;
 
@@ -119,7 +119,8 @@ pub(crate) fn stay() -> ! {
     }
 }
 
-/// Registers a mark. It takes some 40 bytes until the thread ends. False: there is no memory for it.
+/// Registers a mark. It takes some 40 bytes until the thread ends. False: there is no memory for
+/// it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn register_mark() -> bool {
     use std::ffi::c_void;
@@ -142,7 +143,8 @@ fn register_mark() -> bool {
             stay();
         }
     }
-    // SAFETY: `destroy` can be called at any time on this thread until it ends, and ignores its value.
+    // SAFETY: `destroy` can be called at any time on this thread until it ends, and ignores its
+    // value.
     unsafe { __cxa_thread_atexit_impl(destroy, null_mut(), (&raw const __dso_handle).cast()) == 0 }
 }
 
@@ -152,8 +154,9 @@ fn register_mark() -> bool {
     false
 }
 
-/// True if this thread's destructors run because the process exits: `exit` is below us on the stack.
-/// Walks the stack, so it is for rare cases. Needs no file: the unwinder's tables are in memory.
+/// True if this thread's destructors run because the process exits: `exit` is below us on the
+/// stack. Walks the stack, so it is for rare cases. Needs no file: the unwinder's tables are in
+/// memory.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn process_exits() -> bool {
     use std::ffi::{c_int, c_void};
@@ -186,7 +189,8 @@ pub fn process_exits() -> bool {
     FRAMES.with(|frames| {
         if !frames.exits.get() {
             let mut found = false;
-            // SAFETY: `look` has the signature that is called, and gets the variable that outlives the call.
+            // SAFETY: `look` has the signature that is called, and gets the variable that outlives
+            // the call.
             unsafe { _Unwind_Backtrace(look, (&raw mut found).cast()) };
             frames.exits.set(found);
         }

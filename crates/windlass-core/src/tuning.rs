@@ -13,19 +13,20 @@ pub const RING_CAPACITY: usize = if cfg!(windlass_loom) {
     256
 };
 
-/// Jobs a worker's deque holds before it grows: joins fork lazily and need few, a scope may need many.
+/// Jobs a worker's deque holds before it grows: joins fork lazily and need few, a scope may need
+/// many.
 pub const FORK_CAPACITY: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
     2
 } else {
     64
 };
 
-/// With so many jobs in its own deque a worker runs both halves of a join itself: thieves have enough
-/// to take, and when they have taken it the next join forks again. That leaves about n^3 / 6 forks in
-/// a tree of depth n, 5,000 of 3.5 million in fib(32).
+/// With so many jobs in its own deque a worker runs both halves of a join itself: thieves have
+/// enough to take, and when they have taken it the next join forks again. That leaves about n^3 / 6
+/// forks in a tree of depth n, 5,000 of 3.5 million in fib(32).
 pub const FORK_ENOUGH: usize = 3;
-/// One in so many joins forks all the same: in a recursion that is a list and not a tree, the halves
-/// that wait are in frames that make no join any more, and nobody else could ever take them.
+/// One in so many joins forks all the same: in a recursion that is a list and not a tree, the
+/// halves that wait are in frames that make no join any more, and nobody else could ever take them.
 pub const FORK_ONE_IN: u32 = 64;
 
 /// Polls between two maintenance passes of a worker (the tick).
@@ -72,7 +73,8 @@ pub const SPIN_PAUSES: u32 = 32;
 /// operations instead of giving them away for each. Measured on two cores, against trying at once:
 /// channels of four senders 42 -> 18 ns per message, a broadcast 137 -> 53.
 pub const LOCK_PAUSES_FIRST: u32 = 32;
-/// Pauses before the last try; after it (some 20 us in all) the thread sleeps until the lock is free.
+/// Pauses before the last try; after it (some 20 us in all) the thread sleeps until the lock is
+/// free.
 pub const LOCK_PAUSES_LAST: u32 = 512;
 
 /// Victims that one search round probes by default; the look before sleeping visits all.
@@ -92,8 +94,9 @@ pub const BACKGROUND_AGE_NS: u64 = 1_000_000_000;
 /// about it is worth 7 us only if the sleeper then takes it. After a wasted call the next one
 /// waits this long, and twice as long each time ...
 pub const LONE_NOTIFY_MIN_NS: u64 = 50_000;
-/// ... up to this. A steal that leaves the worker something to do resets it; one that leaves it without has only moved
-/// a chain from one worker to another. The watchdog covers what the gate holds back.
+/// ... up to this. A steal that leaves the worker something to do resets it; one that leaves it
+/// without has only moved a chain from one worker to another. The watchdog covers what the gate
+/// holds back.
 pub const LONE_NOTIFY_MAX_NS: u64 = 12_800_000;
 /// Lone spawns between two looks at the clock while the gate is closed.
 pub const LONE_NOTIFY_STRIDE: u32 = 16;
@@ -118,8 +121,8 @@ pub const MAGAZINE: usize = 64;
 /// Full magazines the depot keeps per size class; what exceeds them goes back to malloc.
 pub const DEPOT_MAGAZINES: usize = 2048;
 
-/// Ids for workers that replace others while these block: as many as there are workers, and at least
-/// this. An id that no worker ever had is a few words.
+/// Ids for workers that replace others while these block: as many as there are workers, and at
+/// least this. An id that no worker ever had is a few words.
 pub const SPARE_WORKERS: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
     1
 } else {
@@ -144,15 +147,15 @@ pub const TIME_ONE_IN: u64 = 1024;
 /// Cache-line distance that keeps two cores apart (two lines: adjacent-line prefetch).
 pub const CACHE_LINE: usize = 128;
 
-/// Queued work that takes less than this is not worth waking a sleeper for: the wake costs the waker
-/// 7 us, and 30 us pass until the other one runs.
+/// Queued work that takes less than this is not worth waking a sleeper for: the wake costs the
+/// waker 7 us, and 30 us pass until the other one runs.
 pub const WORTH_A_WAKE_NS: u64 = 20_000;
 
-/// A search that goes on for the full time pays only if something comes meanwhile. After one that did, so
-/// many more do; otherwise one in so many, to notice when it begins to pay.
+/// A search that goes on for the full time pays only if something comes meanwhile. After one that
+/// did, so many more do; otherwise one in so many, to notice when it begins to pay.
 pub const SPIN_PROBE_ONE_IN: u32 = 8;
-/// A yield that takes longer than this has given the core to somebody else: the machine is busy, and
-/// going on would pay for two switches each time. Alone, it takes 0.7 us here.
+/// A yield that takes longer than this has given the core to somebody else: the machine is busy,
+/// and going on would pay for two switches each time. Alone, it takes 0.7 us here.
 pub const YIELD_NS: u64 = 5_000;
 /// Searches after such a yield that do not yield at all.
 pub const SPIN_GREEDY_SEARCHES: u32 = 64;
@@ -183,8 +186,8 @@ impl Policy {
         lone_notify_max_ns: LONE_NOTIFY_MAX_NS,
     };
 
-    /// Everything soon: a sleeper is woken (7 us for the one who wakes) as soon as there is anything
-    /// that it could run.
+    /// Everything soon: a sleeper is woken (7 us for the one who wakes) as soon as there is
+    /// anything that it could run.
     pub const LATENCY: Policy = Policy {
         target_latency_ns: TARGET_LATENCY_NS / 10,
         slot_polls: 1,
@@ -198,8 +201,8 @@ impl Policy {
 /// cancellation and waits again has shown by then that it will go on doing so.
 pub const CANCEL_RESUMES: usize = 1_000;
 
-/// Nested destructors of outputs and messages before the first fresh stack: each takes up to 3 KiB in
-/// a build without optimisation, and a coroutine has 64 KiB of which it has used some.
+/// Nested destructors of outputs and messages before the first fresh stack: each takes up to 3 KiB
+/// in a build without optimisation, and a coroutine has 64 KiB of which it has used some.
 pub const NESTED_DROPS_AT_FIRST: u32 = 8;
 /// The same on a fresh stack of a megabyte.
 pub const NESTED_DROPS_PER_STACK: u32 = 200;

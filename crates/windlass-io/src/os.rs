@@ -36,8 +36,8 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
-/// From now on `notify` is called for `signal`, on a thread of its own. Once per signal; later calls
-/// change nothing.
+/// From now on `notify` is called for `signal`, on a thread of its own. Once per signal; later
+/// calls change nothing.
 pub(crate) fn watch_signal(signal: i32, notify: fn(i32)) -> io::Result<()> {
     static WATCHED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
     let mut watched = WATCHED.lock();
@@ -97,8 +97,8 @@ pub(crate) fn peer_credentials(socket: &impl std::os::fd::AsFd) -> io::Result<(i
         gid: 0,
     };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is borrowed and so open, and the kernel writes at most `length` bytes to
-    // `found`, which is as long.
+    // SAFETY: the descriptor is borrowed and so open, and the kernel writes at most `length` bytes
+    // to `found`, which is as long.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -123,7 +123,8 @@ pub(crate) fn peer_credentials(_: &impl std::os::fd::AsFd) -> io::Result<(i32, u
 /// Receives without taking: the bytes stay for the next receive.
 pub(crate) fn peek(socket: &impl std::os::fd::AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     use std::os::fd::AsRawFd;
-    // SAFETY: the descriptor is borrowed and so open, and the kernel writes at most `buffer.len()` bytes.
+    // SAFETY: the descriptor is borrowed and so open, and the kernel writes at most `buffer.len()`
+    // bytes.
     let peeked = unsafe {
         libc::recv(
             socket.as_fd().as_raw_fd(),
@@ -135,8 +136,8 @@ pub(crate) fn peek(socket: &impl std::os::fd::AsFd, buffer: &mut [u8]) -> io::Re
     usize::try_from(peeked).map_err(|_| io::Error::last_os_error())
 }
 
-/// A descriptor that becomes readable when the process ends. Its number must be that of a child that
-/// was not waited for: then it is nobody else's.
+/// A descriptor that becomes readable when the process ends. Its number must be that of a child
+/// that was not waited for: then it is nobody else's.
 #[cfg(target_os = "linux")]
 pub(crate) fn descriptor_of_process(number: u32) -> io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;

@@ -42,8 +42,8 @@ async fn next(kind: SignalKind) -> io::Result<()> {
     Ok(())
 }
 
-/// Listens to a kind of signal from now on, until the program ends: it no longer does what it did by
-/// default.
+/// Listens to a kind of signal from now on, until the program ends: it no longer does what it did
+/// by default.
 ///
 /// ```
 /// use windlass_runtime::Runtime;
@@ -92,13 +92,13 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Ctrl-c: SIGINT.
+    /// The request to interrupt, as by ctrl-c: SIGINT.
     interrupt = SIGINT;
     /// The polite request to end: SIGTERM.
     terminate = SIGTERM;
     /// The terminal is gone, or the configuration is to be read again: SIGHUP.
     hangup = SIGHUP;
-    /// SIGQUIT.
+    /// The request to quit with a core dump: SIGQUIT.
     quit = SIGQUIT;
     /// A child has ended: SIGCHLD.
     child = SIGCHLD;
@@ -106,7 +106,7 @@ kinds! {
     pipe = SIGPIPE;
     /// The terminal has another size: SIGWINCH.
     window_change = SIGWINCH;
-    /// SIGALRM.
+    /// The end of an alarm's time: SIGALRM.
     alarm = SIGALRM;
     /// Free for the program: SIGUSR1.
     user_defined1 = SIGUSR1;
@@ -120,7 +120,7 @@ impl SignalKind {
         SignalKind(number)
     }
 
-    /// Its number.
+    /// Returns the number of the signal.
     pub const fn as_raw(self) -> i32 {
         self.0
     }
@@ -181,8 +181,8 @@ impl Signals {
     /// As `recv`, for a poll function.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            // Made before the look (Acquire: pairs with the Release in `notify`): what comes after it is
-            // heard.
+            // Made before the look (Acquire: pairs with the Release in `notify`): what comes after
+            // it is heard.
             let waiters = &self.come.waiters;
             let waiting = self
                 .waiting

@@ -1,7 +1,7 @@
 //! `#[windlass::main]`, `#[windlass::test]`, `select!`, `join!`, `try_join!`.
 //!
-//! The attributes only wrap the function's body in a runtime and `block_on`; what happens then is the
-//! library's business, not the macro's.
+//! The attributes only wrap the function's body in a runtime and `block_on`; what happens then is
+//! the library's business, not the macro's.
 #![forbid(unsafe_code)]
 
 mod select;
@@ -67,8 +67,8 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Runs an `async fn` test on a runtime of its own, with two workers unless told otherwise.
 ///
-/// `#[windlass::test(simulated, seeds = 1000)]` runs it in the simulator instead, once for each of a
-/// thousand seeds (64 unless told otherwise). The seed that failed is printed, and
+/// `#[windlass::test(simulated, seeds = 1000)]` runs it in the simulator instead, once for each of
+/// a thousand seeds (64 unless told otherwise). The seed that failed is printed, and
 /// `WINDLASS_SEED=<seed>` runs it alone.
 #[proc_macro_attribute]
 pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
@@ -167,9 +167,9 @@ fn expand_simulated(
 /// }
 /// ```
 /// Exactly one handler runs. The other futures are dropped before it does, so a cancel-safe one has
-/// consumed nothing. If several are ready the choice is fair; `biased;` at the top takes the first in
-/// the order of writing. A branch whose condition is false, or whose pattern does not fit, is out;
-/// when all are, `else` runs.
+/// consumed nothing. If several are ready the choice is fair; `biased;` at the top takes the first
+/// in the order of writing. A branch whose condition is false, or whose pattern does not fit, is
+/// out; when all are, `else` runs.
 #[proc_macro]
 pub fn select(input: TokenStream) -> TokenStream {
     parse_macro_input!(input as select::Select).expand().into()

@@ -35,8 +35,8 @@ pub enum Spin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SchedPolicy {
-    /// The most work in the least time: short work is left to the worker that has it, because waking
-    /// another costs more than the work.
+    /// The most work in the least time: short work is left to the worker that has it, because
+    /// waking another costs more than the work.
     #[default]
     Throughput,
     /// Everything soon: another worker is woken as soon as there is anything that it could run.
@@ -159,8 +159,8 @@ impl Builder {
         self
     }
 
-    /// Cooperative operations (a receive that is ready, a lock that is free) that a task may make in one
-    /// go before it goes to the tail of its queue (default 128).
+    /// Cooperative operations (a receive that is ready, a lock that is free) that a task may make
+    /// in one go before it goes to the tail of its queue (default 128).
     pub fn run_budget(mut self, operations: u8) -> Self {
         self.config.run_budget = operations;
         self
@@ -245,8 +245,8 @@ impl Builder {
         self
     }
 
-    /// The most threads that give turns to tasks of the io dispatcher at the same time (default: the
-    /// available parallelism, at least 64). They are blocking threads.
+    /// The most threads that give turns to tasks of the io dispatcher at the same time (default:
+    /// the available parallelism, at least 64). They are blocking threads.
     pub fn max_io_threads(mut self, threads: usize) -> Self {
         self.blocking.max_turns = threads;
         self

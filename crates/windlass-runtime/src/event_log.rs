@@ -1,8 +1,8 @@
 //! What the scheduler does, as text: `WINDLASS_DEBUG=1` in the environment.
 //!
 //! Every runtime that is built then records everything, and each worker writes its events between
-//! polls and before it sleeps: as `tracing` events of the target `windlass::sched`, or, where nobody
-//! listens to those, as lines on the standard error.
+//! polls and before it sleeps: as `tracing` events of the target `windlass::sched`, or, where
+//! nobody listens to those, as lines on the standard error.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! Front ends: what they need of a runtime, and what it asks of them.
 //!
-//! A front end (processes, graphs) has tasks of its own kind of body, something that all its users of a
-//! runtime share, and a turn in the runtime's shutdown: before the tasks are cancelled.
+//! A front end (processes, graphs) has tasks of its own kind of body, something that all its users
+//! of a runtime share, and a turn in the runtime's shutdown: before the tasks are cancelled.
 
 use std::any::Any;
 use std::fmt;
@@ -20,11 +20,12 @@ use crate::runtime::Shared;
 
 /// What a runtime asks of a front end.
 pub trait FrontEnd: Any + Send + Sync {
-    /// Ends everything of this front end within `timeout`, which it sees to itself; gives what did not
-    /// stop, a line each. The runtime still works meanwhile.
+    /// Ends everything of this front end within `timeout`, which it sees to itself; gives what did
+    /// not stop, a line each. The runtime still works meanwhile.
     fn stop(self: Arc<Self>, timeout: Duration) -> Stopping;
 
-    /// Whether it ends before the others: what runs in it may use them, and not the other way round.
+    /// Whether it ends before the others: what runs in it may use them, and not the other way
+    /// round.
     fn stops_early(&self) -> bool {
         false
     }
@@ -125,8 +126,8 @@ impl State {
 }
 
 impl FrontEnds {
-    /// Stops all of them on this thread, because workers may be stuck: those that stop early first, and of each kind
-    /// the last that came first. Gives what did not stop.
+    /// Stops all of them on this thread, because workers may be stuck: those that stop early first,
+    /// and of each kind the last that came first. Gives what did not stop.
     pub(crate) fn stop(shared: &Arc<Shared>, timeout: Duration) -> Vec<String> {
         let mut state = shared.front_ends.0.lock();
         state.stopping = true;

@@ -52,7 +52,7 @@ struct Child<T, E> {
 pub enum ChildError<E> {
     /// It returned an error.
     Failed(E),
-    /// It panicked.
+    /// The child panicked.
     Panicked(JoinError),
     /// It was cancelled.
     Cancelled(JoinError),
@@ -216,8 +216,8 @@ where
     }
 
     /// Waits for all children. The first failure cancels the others; when they have all ended it is
-    /// reported, and a failure or panic is preferred to a cancellation. The values come in the order
-    /// in which the children ended.
+    /// reported, and a failure or panic is preferred to a cancellation. The values come in the
+    /// order in which the children ended.
     pub async fn join(mut self) -> Result<Vec<T>, ChildError<E>> {
         let mut values = Vec::with_capacity(self.children.len());
         let mut first: Option<ChildError<E>> = None;
@@ -259,8 +259,8 @@ impl<T, E> fmt::Debug for TaskGroup<T, E> {
 
 /// Runs children together that do not affect each other: one that fails leaves its siblings alone.
 ///
-/// `join` waits for all of them and gives every result. Dropping the group, or cancelling its token,
-/// cancels all children.
+/// `join` waits for all of them and gives every result. Dropping the group, or cancelling its
+/// token, cancels all children.
 ///
 /// ```
 /// use windlass_runtime::{Runtime, SupervisorGroup};

@@ -33,7 +33,8 @@ thread_local! {
 /// The runtimes that the code of this thread has entered, the latest last.
 struct EnteredStack {
     entries: Vec<Entered>,
-    /// For each coroutine that runs on this thread (one resumes another), where its own entries begin.
+    /// For each coroutine that runs on this thread (one resumes another), where its own entries
+    /// begin.
     floors: Vec<usize>,
     /// Guards that were dropped while their entry was with a suspended coroutine.
     gone: Vec<u64>,
@@ -65,7 +66,8 @@ impl EnteredStack {
         Some(self.entries.remove(index))
     }
 
-    /// A coroutine goes on, with the runtimes that it has entered; gives those whose guards are gone.
+    /// A coroutine goes on, with the runtimes that it has entered; gives those whose guards are
+    /// gone.
     fn begin_resume(&mut self, own: Vec<Entered>) -> Vec<Entered> {
         self.floors.push(self.entries.len());
         if self.gone.is_empty() {
@@ -81,8 +83,8 @@ impl EnteredStack {
         left
     }
 
-    /// The coroutine was suspended: the runtimes that it has entered are not entered by the code that
-    /// runs next.
+    /// The coroutine was suspended: the runtimes that it has entered are not entered by the code
+    /// that runs next.
     fn end_resume(&mut self) -> Vec<Entered> {
         match self.floors.pop() {
             Some(floor) => self.entries.split_off(floor),
@@ -98,8 +100,8 @@ pub(crate) struct Entered {
     handle: Handle,
 }
 
-/// Runs `switch`, which goes over to a coroutine on a thread that is no worker and comes back, with the
-/// runtimes that the coroutine has entered (`own`) on top of those of the thread.
+/// Runs `switch`, which goes over to a coroutine on a thread that is no worker and comes back, with
+/// the runtimes that the coroutine has entered (`own`) on top of those of the thread.
 pub(crate) fn with_entered<R>(own: &Cell<Vec<Entered>>, switch: impl FnOnce() -> R) -> R {
     // A thread that ends has left every runtime. Handles are dropped when nothing is borrowed.
     let left = ENTERED.try_with(|entered| entered.borrow_mut().begin_resume(own.take()));

@@ -24,8 +24,8 @@ use windlass_core::sync::atomic::{AtomicU32, Ordering};
     unsafe(link_section = ".init_array")
 )]
 // SAFETY: the section is the platform's list of functions without arguments that the loader calls
-// once, on one thread. `install_hooks` stores function pointers: it needs nothing that std sets up in
-// `main`, and cannot unwind.
+// once, on one thread. `install_hooks` stores function pointers: it needs nothing that std sets up
+// in `main`, and cannot unwind.
 static BEFORE_MAIN: extern "C" fn() = install_hooks;
 
 extern "C" fn install_hooks() {
@@ -43,7 +43,7 @@ extern "C" fn count_fork() {
 }
 
 impl Process {
-    /// This process.
+    /// Returns the process that runs this.
     pub(crate) fn current() -> Process {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
@@ -89,8 +89,8 @@ pub(crate) fn fine_timers() {
     }
 }
 
-/// Sleeps for `time` with the kernel's finest timer, and not a moment less; the thread's timer slack
-/// goes with it.
+/// Sleeps for `time` with the kernel's finest timer, and not a moment less; the thread's timer
+/// slack goes with it.
 pub(crate) fn nanosleep(time: Duration) {
     fine_timers();
     let request = libc::timespec {
@@ -145,7 +145,7 @@ pub(crate) fn lock_memory() -> io::Result<()> {
     check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })
 }
 
-/// Ends `lock_memory`.
+/// Ends the effect of `lock_memory`.
 #[cfg(target_os = "linux")]
 pub(crate) fn unlock_memory() {
     // SAFETY: takes no pointers. It fails only where locking did.
@@ -155,7 +155,8 @@ pub(crate) fn unlock_memory() {
 /// How nice this thread is.
 #[cfg(target_os = "linux")]
 pub(crate) fn nice() -> io::Result<i32> {
-    // SAFETY: no memory is involved but the thread's own errno, which has to be cleared: -1 is a value.
+    // SAFETY: no memory is involved but the thread's own errno, which has to be cleared: -1 is a
+    // value.
     let nice = unsafe {
         *libc::__errno_location() = 0;
         libc::getpriority(libc::PRIO_PROCESS, 0)
@@ -263,8 +264,8 @@ fn check(result: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// True if a word among this thread's thread-locals satisfies `wanted`: those of the program itself and
-/// of the libraries that were loaded with it.
+/// True if a word among this thread's thread-locals satisfies `wanted`: those of the program itself
+/// and of the libraries that were loaded with it.
 #[cfg(target_os = "linux")]
 pub(crate) fn any_thread_local(mut wanted: impl FnMut(usize) -> bool) -> bool {
     struct Search<'a> {

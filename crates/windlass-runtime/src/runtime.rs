@@ -120,8 +120,8 @@ pub struct ShutdownReport {
     pub stuck_workers: Vec<StuckWorker>,
     /// Blocking closures that were still running; their threads are detached.
     pub stuck_jobs: Vec<StuckJob>,
-    /// Threads that did not end although their code had: a thread-local's destructor hangs, or a stall
-    /// hook. They are detached.
+    /// Threads that did not end although their code had: a thread-local's destructor hangs, or a
+    /// stall hook. They are detached.
     pub stuck_threads: Vec<UnfinishedThread>,
     /// Suspended tasks that no worker was left to drop.
     pub leaked_tasks: usize,
@@ -135,7 +135,8 @@ pub struct ShutdownReport {
     pub stuck_tokio: bool,
     /// How long it took.
     pub took: Duration,
-    /// How long it might take. Past that, what does not return gets another 100 ms before it is given up.
+    /// How long it might take. Past that, what does not return gets another 100 ms before it is
+    /// given up.
     pub limit: Duration,
 }
 
@@ -321,9 +322,9 @@ impl Runtime {
         self.handle.debug_dump(out)
     }
 
-    /// From now on so many workers run tasks. More are there when this returns; those that are too many
-    /// leave when they have a moment, and put what they have queued where the others look. A worker on
-    /// which coroutines have begun stays until they have ended.
+    /// From now on so many workers run tasks. More are there when this returns; those that are too
+    /// many leave when they have a moment, and put what they have queued where the others look. A
+    /// worker on which coroutines have begun stays until they have ended.
     ///
     /// ```
     /// use windlass_runtime::Runtime;
@@ -440,7 +441,8 @@ impl Drop for Runtime {
         let _ = windlass_core::sync::thread::spawn("windlass-reaper".into(), 0, move || {
             stop(&shared, timeout);
         });
-        // A process that exits inside of a task destroys thread-locals, and one of them may be this.
+        // A process that exits inside of a task destroys thread-locals, and one of them may be
+        // this.
         let is_excused = windlass_core::sync::thread::panicking() || thread_end::process_exits();
         assert!(is_excused, "{}", INSIDE);
     }

@@ -29,9 +29,10 @@ pub async fn yield_now() {
 
 /// Runs `f`, which may block this thread; another worker takes this one's place meanwhile.
 ///
-/// What else the task does at the same time (other branches of a `join!`) waits, and so do coroutines
-/// that have begun on this worker. On a thread that is no worker `f` just runs. Where it
-/// happens often [`spawn_blocking`](crate::spawn_blocking) is cheaper: here a thread starts and ends each time.
+/// What else the task does at the same time (other branches of a `join!`) waits, and so do
+/// coroutines that have begun on this worker. On a thread that is no worker `f` just runs. Where it
+/// happens often [`spawn_blocking`](crate::spawn_blocking) is cheaper: here a thread starts and
+/// ends each time.
 pub fn block_in_place<T>(f: impl FnOnce() -> T) -> T {
     windlass_core::sched::while_blocked(f)
 }

@@ -1,8 +1,9 @@
 //! A `tracing` span per task (feature `tracing`): what happens in its polls is inside.
 //!
 //! The span `task` of the target `windlass::task` has the task's name and where it was spawned; its
-//! parent is the span in which it was spawned. Events say when it was spawned, completed, cancelled or
-//! panicked. Where nobody listens at the level DEBUG, a spawn costs one load more and nothing else.
+//! parent is the span in which it was spawned. Events say when it was spawned, completed, cancelled
+//! or panicked. Where nobody listens at the level DEBUG, a spawn costs one load more and nothing
+//! else.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,9 +1,9 @@
 //! A tokio runtime as a guest: libraries that know no other runtime run unmodified.
 //!
-//! The guest is one thread per runtime, started when the first future asks for it. It drives tokio's
-//! sockets and timers, and runs what libraries spawn with `tokio::spawn`: outside of our workers,
-//! classes and simulator, but counted in snapshots. The future that asked stays a task of ours: tokio
-//! is entered for the length of each of its polls, and never across one.
+//! The guest is one thread per runtime, started when the first future asks for it. It drives
+//! tokio's sockets and timers, and runs what libraries spawn with `tokio::spawn`: outside of our
+//! workers, classes and simulator, but counted in snapshots. The future that asked stays a task of
+//! ours: tokio is entered for the length of each of its polls, and never across one.
 //!
 //! ```
 //! use windlass_runtime::{Runtime, with_tokio};
@@ -34,8 +34,8 @@ use crate::handle::Handle;
 /// Runs `future` with tokio at hand: what it and the libraries below it do with tokio works.
 ///
 /// # Panics
-/// When it is first polled outside of a runtime, in a simulation, or while the runtime is shut down;
-/// [`try_with_tokio`] says so instead.
+/// When it is first polled outside of a runtime, in a simulation, or while the runtime is shut
+/// down; [`try_with_tokio`] says so instead.
 pub fn with_tokio<F: Future>(future: F) -> WithTokio<F> {
     WithTokio {
         future: Some(future),
@@ -43,7 +43,8 @@ pub fn with_tokio<F: Future>(future: F) -> WithTokio<F> {
     }
 }
 
-/// As [`with_tokio`], on the guest of the runtime this thread is in, which is started now if need be.
+/// As [`with_tokio`], on the guest of the runtime this thread is in, which is started now if need
+/// be.
 pub fn try_with_tokio<F: Future>(future: F) -> Result<WithTokio<F>, GuestError> {
     let tokio = current()?;
     Ok(WithTokio {

@@ -35,7 +35,7 @@ pub struct Limit<'a> {
 }
 
 impl<'a> Limit<'a> {
-    /// Until `deadline`.
+    /// Limits an operation to the time until `deadline`.
     pub fn until(deadline: Instant) -> Limit<'a> {
         Limit {
             deadline: Some(deadline),

@@ -1,8 +1,9 @@
 //! The park protocol: how a guest waits, and how what it waits for reaches it.
 //!
 //! # Who does what
-//! The *runner* of a guest (whoever steps it, or decides about it) begins and withdraws waits, parks, and takes what
-//! has arrived. *Enders* are anybody: another guest's hand-over, a timer, a blocking thread, the mailbox.
+//! The *runner* of a guest (whoever steps it, or decides about it) begins and withdraws waits,
+//! parks, and takes what has arrived. *Enders* are anybody: another guest's hand-over, a timer, a
+//! blocking thread, the mailbox.
 //!
 //! # States
 //! ```text
@@ -13,15 +14,16 @@
 //!              │  close, from either                       │
 //!              └───────────────►  Closed  ◄────────────────┘
 //! ```
-//! Everything happens under one lock, and each wait has a number of its own, its *generation*, which is never used
-//! again. From that follows what matters:
-//! - A wait ends exactly once: `end` takes it out of the list, and whoever comes later (or after a withdrawal)
-//!   finds nothing there, gets its value back, and has to find it another taker.
-//! - No wake-up is lost: an end before `park` is seen by `park`, which then does not park; an end after it
-//!   finds Parked.
+//! Everything happens under one lock, and each wait has a number of its own, its *generation*,
+//! which is never used again. From that follows what matters:
+//! - A wait ends exactly once: `end` takes it out of the list, and whoever comes later (or after a
+//!   withdrawal) finds nothing there, gets its value back, and has to find it another taker.
+//! - No wake-up is lost: an end before `park` is seen by `park`, which then does not park; an end
+//!   after it finds Parked.
 //! - One wake-up per sleep: only the end that finds Parked wakes, and leaves Awake.
 //!
-//! Lock order: the lock of an object (channel, mutex, semaphore, task) is taken before this one, never after.
+//! Lock order: the lock of an object (channel, mutex, semaphore, task) is taken before this one,
+//! never after.
 
 use std::fmt;
 
@@ -202,7 +204,8 @@ impl<E, U> Park<E, U> {
         self.inner.lock().waits.iter().for_each(&mut look);
     }
 
-    /// The guest is no more: nothing begins or ends from now on. Gives what has not ended, and what it was doing.
+    /// The guest is no more: nothing begins or ends from now on. Gives what has not ended, and what
+    /// it was doing.
     pub fn close(&self) -> (Vec<Wait<U>>, ParkState) {
         let mut inner = self.inner.lock();
         let was = match inner.state {

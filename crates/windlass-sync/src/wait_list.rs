@@ -7,8 +7,8 @@
 //! # The access protocol
 //! 1. A list has one lock, and `&mut WaitList` proves that it is held. A node is only ever linked
 //!    into one list.
-//! 2. A node stays where it is from its first `push` on, until it was notified or taken out. It is not
-//!    `Unpin`, and the drop of its owner takes it out.
+//! 2. A node stays where it is from its first `push` on, until it was notified or taken out. It is
+//!    not `Unpin`, and the drop of its owner takes it out.
 //! 3. The links and the waker of a node are touched only under the lock.
 //! 4. The payload belongs to the owner while the node is not linked, and to the holder of the lock
 //!    while it is.
@@ -60,7 +60,7 @@ fn status_of(notification: Notification) -> u8 {
     }
 }
 
-/// One waiter.
+/// One waiter of a list.
 pub(crate) struct Node<P> {
     link: UnsafeCell<Link<P>>,
     payload: UnsafeCell<P>,
@@ -121,7 +121,8 @@ impl<P> Node<P> {
     /// The payload, for the owner.
     ///
     /// # Safety
-    /// The caller is the owner and the node is not linked: its status was seen to be idle or notified.
+    /// The caller is the owner and the node is not linked: its status was seen to be idle or
+    /// notified.
     pub(crate) unsafe fn payload<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
         // SAFETY: rule 4, as the caller promises.
         self.payload.with_mut(|payload| f(unsafe { &mut *payload }))
@@ -242,8 +243,8 @@ impl<P> WaitList<P> {
         })
     }
 
-    /// Takes the node out, unless it was notified before or never pushed; its status says which. Gives
-    /// its waker back (rule 6).
+    /// Takes the node out, unless it was notified before or never pushed; its status says which.
+    /// Gives its waker back (rule 6).
     ///
     /// # Safety
     /// The caller owns the node, and this is the list it was pushed into.
@@ -402,7 +403,8 @@ impl Drop for WakeBatch {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
-            // Something panicked between collecting and waking: those collected were notified already.
+            // Something panicked between collecting and waking: those collected were notified
+            // already.
             self.wake_all();
         }
     }

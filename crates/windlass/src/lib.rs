@@ -49,7 +49,8 @@ pub use windlass_process as process;
 #[cfg(feature = "graph")]
 pub use windlass_graph as graph;
 
-/// Component types for graphs: files, sockets, HTTP, expressions, windows, commands (feature `components`).
+/// Component types for graphs: files, sockets, HTTP, expressions, windows, commands (feature
+/// `components`).
 #[cfg(feature = "components")]
 pub use windlass_components as components;
 

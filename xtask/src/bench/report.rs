@@ -113,9 +113,11 @@ impl Line {
         self.results.iter().find(|result| result.peer == peer)
     }
 
-    /// How many times worse we are than the best peer that finished all its runs: below 1 is better.
+    /// How many times worse we are than the best peer that finished all its runs: below 1 is
+    /// better.
     ///
-    /// Infinite if that best is a perfect zero that we do not reach. `None` if there is nothing to compare.
+    /// Infinite if that best is a perfect zero that we do not reach. `None` if there is nothing to
+    /// compare.
     pub(super) fn ratio(&self) -> Option<f64> {
         let ours = self.result_of(OURS)?.median?;
         let others = self

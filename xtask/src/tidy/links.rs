@@ -54,7 +54,8 @@ fn resolve(file: &str, target: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Every link to a file, without its anchor. Code, addresses and anchors within the page are left out.
+/// Every link to a file, without its anchor. Code, addresses and anchors within the page are left
+/// out.
 fn file_links(page: &str) -> Vec<Link> {
     let mut links = Vec::new();
     let mut fence: Option<&str> = None;

@@ -67,7 +67,8 @@ fn roots(workspace: &Workspace, metadata: &Value, sources: &BTreeSet<&str>) -> V
     roots
 }
 
-/// The files in which the modules of a file may lie: each `mod name;` names two, one of which exists.
+/// The files in which the modules of a file may lie: each `mod name;` names two, one of which
+/// exists.
 fn modules_of(file: &str, source: &str) -> Vec<String> {
     let (dir, name) = file.rsplit_once('/').unwrap_or(("", file));
     let stem = name.trim_end_matches(".rs");

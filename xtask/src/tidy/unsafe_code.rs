@@ -3,7 +3,8 @@
 use super::Problem;
 use crate::text;
 
-/// Where unsafe code may be: directories of crates, and modules below them. No modules means everywhere.
+/// Where unsafe code may be: directories of crates, and modules below them. No modules means
+/// everywhere.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("crates/windlass-core/", &[]),
     (
@@ -21,7 +22,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// The example of what C code and coroutines do together.
 const CALLS_C: &str = "examples/callbacks.rs";
 
-/// Finds unsafe code where none may be. The benchmark package and integration tests are their own business.
+/// Finds unsafe code where none may be. The benchmark package and integration tests are their own
+/// business.
 pub(super) fn check(file: &str, source: &str) -> Vec<Problem> {
     if may_hold_unsafe(file) {
         return Vec::new();
@@ -61,7 +63,8 @@ fn may_hold_unsafe(file: &str) -> bool {
         })
 }
 
-/// Whether a path below `src` belongs to a module: its file, its directory, or a file `module_part.rs`.
+/// Whether a path below `src` belongs to a module: its file, its directory, or a file
+/// `module_part.rs`.
 fn is_module(below: &str, module: &str) -> bool {
     below
         .strip_prefix(module)

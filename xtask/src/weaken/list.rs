@@ -7,7 +7,7 @@ use crate::error::Error;
 /// Where the list is.
 pub(super) const LIST: &str = "xtask/weaken.list";
 
-/// One weakening.
+/// One weakening of the list.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,

@@ -77,7 +77,8 @@ pub(crate) fn suspend(shielded: bool, poll: &mut dyn FnMut(&mut Context<'_>) -> 
 /// suspended instead.
 ///
 /// # Panics
-/// Inside a task that is a future, or inside another `block_on`: it would block what is running there.
+/// Inside a task that is a future, or inside another `block_on`: it would block what is running
+/// there.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);

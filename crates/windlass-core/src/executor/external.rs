@@ -1,7 +1,7 @@
 //! Tasks that no pool runs: on threads of another kind, or wherever they are woken.
 //!
-//! The engine gives such a task the same block, state word and wakers as any other. What it does not
-//! do is keep a register of them: whoever makes them knows them by their references.
+//! The engine gives such a task the same block, state word and wakers as any other. What it does
+//! not do is keep a register of them: whoever makes them knows them by their references.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -29,8 +29,8 @@ impl ExternalExecutor {
         Arc::new(ExternalExecutor(Box::new(executor)))
     }
 
-    /// Makes a task of this executor, which is not queued yet. `number` tells it from the executor's
-    /// other tasks.
+    /// Makes a task of this executor, which is not queued yet. `number` tells it from the
+    /// executor's other tasks.
     pub fn make<B, H>(
         self: &Arc<Self>,
         request: SpawnRequest<B, H>,
@@ -55,11 +55,11 @@ impl ExternalExecutor {
     }
 
     /// # Safety
-    /// Rule 6: `executor` is the task's, and `entry` has not been queued yet, so that its body is there
-    /// and with it a reference to the executor.
+    /// Rule 6: `executor` is the task's, and `entry` has not been queued yet, so that its body is
+    /// there and with it a reference to the executor.
     pub(crate) unsafe fn submit_woken(executor: *const ExternalExecutor, entry: Entry) {
-        // SAFETY: alive now, says the caller; from here on our own count keeps it: the task may run and
-        // end before `submit` returns.
+        // SAFETY: alive now, says the caller; from here on our own count keeps it: the task may run
+        // and end before `submit` returns.
         let executor = unsafe {
             Arc::increment_strong_count(executor);
             Arc::from_raw(executor)
@@ -117,9 +117,9 @@ std::thread_local! {
     static NESTED: RefCell<Option<VecDeque<Entry>>> = const { RefCell::new(None) };
 }
 
-/// Starts a task that runs here and now until it first suspends, and afterwards wherever it is woken.
-/// One that is started inside another's first turn begins when that turn is over: the stack does not
-/// grow. `admit` is called before it begins; if it returns false, the task is refused.
+/// Starts a task that runs here and now until it first suspends, and afterwards wherever it is
+/// woken. One that is started inside another's first turn begins when that turn is over: the stack
+/// does not grow. `admit` is called before it begins; if it returns false, the task is refused.
 pub fn spawn_unconfined<B, H>(
     request: SpawnRequest<B, H>,
     number: u64,

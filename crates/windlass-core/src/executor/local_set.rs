@@ -4,9 +4,9 @@
 //! tasks are the same blocks with the same state word; only their wakes go elsewhere: into the
 //! set's queue on the home thread while the set runs, into its inbox from anywhere else.
 //!
-//! A set with coroutines is kept by its thread until they have ended: when the thread ends, they unwind
-//! before its thread-locals go (`thread_end`), also if the set itself was leaked, is kept in one of
-//! these thread-locals, or was dropped while the thread unwound.
+//! A set with coroutines is kept by its thread until they have ended: when the thread ends, they
+//! unwind before its thread-locals go (`thread_end`), also if the set itself was leaked, is kept in
+//! one of these thread-locals, or was dropped while the thread unwound.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -45,11 +45,12 @@ unsafe impl Sync for LocalShared {}
 
 /// Runs `!Send` futures on the thread that made it.
 ///
-/// Drive it with [`run_until`](LocalSet::run_until); dropping it drops its tasks, on this thread, and
-/// lets its coroutines unwind, which waits for the children of their scopes. Inside of a future, or of a
-/// task that panics, the drop does not wait: the worker does the rest. A coroutine that catches its cancellation and waits again, a thousand times over,
-/// is leaked. While the thread unwinds, coroutines cannot: they do when the task, or the outermost call
-/// that runs tasks, has caught the panic, or else when the thread ends.
+/// Drive it with [`run_until`](LocalSet::run_until); dropping it drops its tasks, on this thread,
+/// and lets its coroutines unwind, which waits for the children of their scopes. Inside of a
+/// future, or of a task that panics, the drop does not wait: the worker does the rest. A coroutine
+/// that catches its cancellation and waits again, a thousand times over, is leaked. While the
+/// thread unwinds, coroutines cannot: they do when the task, or the outermost call that runs tasks,
+/// has caught the panic, or else when the thread ends.
 pub struct LocalSet {
     /// `!Send`: bodies and outputs stay on the home thread (rule 8).
     tasks: Rc<LocalTasks>,
@@ -79,9 +80,9 @@ enum Sections {
     HandedOver,
 }
 
-/// Ends a set that was dropped on a worker where nothing could wait: in the turn of a future, or after
-/// a panic. It is pinned to that worker from its beginning, so it stays on the set's home thread, and
-/// nothing cancels it but force. Anywhere else it leaks the set.
+/// Ends a set that was dropped on a worker where nothing could wait: in the turn of a future, or
+/// after a panic. It is pinned to that worker from its beginning, so it stays on the set's home
+/// thread, and nothing cancels it but force. Anywhere else it leaks the set.
 struct FinishSet {
     set: ManuallyDrop<Rc<LocalTasks>>,
     home: ThreadId,
@@ -356,9 +357,10 @@ impl LocalTasks {
         return false;
     }
 
-    /// Waits until a task can go on, if one waits inside of a section that ends by itself (for children
-    /// that borrow from it). A worker's thread must not sleep here: the children may be pinned to it. So
-    /// a coroutine that drops its set is suspended, and elsewhere a task of the worker goes on.
+    /// Waits until a task can go on, if one waits inside of a section that ends by itself (for
+    /// children that borrow from it). A worker's thread must not sleep here: the children may be
+    /// pinned to it. So a coroutine that drops its set is suspended, and elsewhere a task of the
+    /// worker goes on.
     fn wait_for_sections(self: &Rc<Self>) -> Sections {
         if !self.has_sections() {
             return Sections::Over;
@@ -407,9 +409,9 @@ impl LocalTasks {
         contain(|| drop(old));
     }
 
-    /// As `finish`, while the thread unwinds: a coroutine's own destructors would believe that it is
-    /// the coroutine that panics. So those that have begun are left to `finish_orphans`, or to the end
-    /// of the thread.
+    /// As `finish`, while the thread unwinds: a coroutine's own destructors would believe that it
+    /// is the coroutine that panics. So those that have begun are left to `finish_orphans`, or to
+    /// the end of the thread.
     fn finish_but_coroutines(self: &Rc<Self>) {
         self.stopping.set(true);
         if self.is_finishing.get() || self.is_lost() {
@@ -480,13 +482,13 @@ impl LocalTasks {
 
     /// True if this task of the set waits inside of a section that ends by itself.
     fn is_in_section(&self, task: &TaskRef) -> bool {
-        // SAFETY: rules 1 and 2: the task is registered, so it is not complete; and it is at home on this
-        // thread, so no other one looks at its body.
+        // SAFETY: rules 1 and 2: the task is registered, so it is not complete; and it is at home
+        // on this thread, so no other one looks at its body.
         unsafe { (task.header().vtable.ending)(task.as_ptr()) == Ending::Wait }
     }
 
-    /// Cancels what is suspended, which moves it to the queue. What is inside of a section that ends by
-    /// itself stays there, and is woken: it may see to it that the section ends soon.
+    /// Cancels what is suspended, which moves it to the queue. What is inside of a section that
+    /// ends by itself stays there, and is woken: it may see to it that the section ends soon.
     fn cancel_suspended(&self) {
         self.shard.registry().walk(|task| {
             match self.is_in_section(&task) {
@@ -582,8 +584,8 @@ pub(crate) fn note_coroutine() {
     set.keep();
 }
 
-/// Lets the coroutines of sets unwind that were dropped while the thread unwound, if it no longer does:
-/// for the end of a call that has caught the panic.
+/// Lets the coroutines of sets unwind that were dropped while the thread unwound, if it no longer
+/// does: for the end of a call that has caught the panic.
 pub(crate) fn finish_orphans() {
     if thread::panicking() || !HAS_ORPHANS.with(|orphans| orphans.replace(false)) {
         return;

@@ -14,7 +14,7 @@ const JOB: &str = "(fork-join job)";
 
 #[derive(Debug)]
 pub(crate) struct Pulse {
-    /// Polls begun.
+    /// Number of polls that this worker has begun.
     polls: AtomicU64,
     /// In a poll or just between two; false while searching and parked.
     busy: AtomicBool,

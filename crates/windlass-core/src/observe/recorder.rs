@@ -19,7 +19,7 @@ pub enum Recording {
     /// Rare events, and one in 64 spawns, polls and wakes.
     #[default]
     Sampled = 1,
-    /// Everything.
+    /// Every event is recorded.
     Full = 2,
 }
 
@@ -42,7 +42,7 @@ impl Recording {
     }
 }
 
-/// What happened.
+/// The kind of an event of the flight recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -85,7 +85,7 @@ impl EventKind {
 /// One recorded event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
     /// Nanoseconds since the process first looked at the clock. Spawns, polls and wakes have the
     /// time of the worker's last look at it, at most a batch of polls earlier; the events of one

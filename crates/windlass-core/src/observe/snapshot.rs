@@ -9,7 +9,7 @@ use crate::task::TaskRef;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
-    /// Its workers.
+    /// The workers of the pool, by worker id.
     pub workers: Vec<WorkerSnapshot>,
     /// Times that a worker blocked its thread and no other could take its place.
     pub blocked_without_spare: u64,
@@ -45,7 +45,7 @@ pub enum WorkerState {
     Running,
     /// It looks for work.
     Searching,
-    /// It sleeps.
+    /// The worker sleeps until it is notified.
     Parked,
     /// It has left the pool; what it has done still counts.
     Gone,
@@ -55,7 +55,7 @@ pub enum WorkerState {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct WorkerSnapshot {
-    /// Its index.
+    /// The id of the worker.
     pub index: usize,
     /// What it is doing.
     pub state: WorkerState,
@@ -73,7 +73,7 @@ pub struct WorkerSnapshot {
     pub tasks_submitted: u64,
     /// Tasks that ended on this worker.
     pub tasks_completed: u64,
-    /// Bodies resumed.
+    /// Times that this worker resumed a body.
     pub polls: u64,
     /// Victims looked at.
     pub steal_attempts: u64,
@@ -119,7 +119,7 @@ pub struct WorkerSnapshot {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Stall {
-    /// The worker.
+    /// The id of the worker that is stalled.
     pub worker: usize,
     /// For how long at least.
     pub duration: Duration,
@@ -137,7 +137,7 @@ pub struct Stall {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StuckWorker {
-    /// The worker.
+    /// The id of the worker that did not end.
     pub worker: usize,
     /// The task it is in.
     pub task: u64,
@@ -172,7 +172,7 @@ impl std::fmt::Display for StuckWorker {
 pub struct LeakedTask {
     /// The number of the task.
     pub task: u64,
-    /// Its name.
+    /// The name of the task, if it has one.
     pub name: Option<String>,
     /// Where it was spawned.
     pub location: &'static Location<'static>,

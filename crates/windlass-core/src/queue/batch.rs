@@ -6,7 +6,7 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 
 /// An item with a link, which belongs to whoever owns the item.
 pub trait Linked: Sized {
-    /// The link.
+    /// Returns the link to the next item.
     fn link(&self) -> &AtomicPtr<Self>;
 }
 

@@ -12,21 +12,22 @@
 //! reads `top`, then `bottom`, then the slot, and advances `top` by an exchange. Thieves take one
 //! job at a time: taking half in one exchange would take what the owner pops without one.
 //!
-//! **Whoever advances `top` from `t` has the job that was pushed at `t`, and nobody else has it.** The
-//! slot is read before the exchange, and may be stale then; the exchange decides whether what was
-//! read counts. So the two words of a job are two atomics, and a torn read is no undefined
+//! **Whoever advances `top` from `t` has the job that was pushed at `t`, and nobody else has it.**
+//! The slot is read before the exchange, and may be stale then; the exchange decides whether what
+//! was read counts. So the two words of a job are two atomics, and a torn read is no undefined
 //! behaviour, only thrown away. An index at `top` is not used again before `top` moves on, because
 //! the owner takes the last job by moving it.
 //!
-//! Orderings. The fences in `pop` (**D1**, between its store of `bottom` and its load of `top`) and in
-//! `steal_if` (**D2**, between its loads of `top` and `bottom`) are in one order. D1 first: the thief
-//! sees that `bottom` was taken back. D2 first: the owner sees the `top` that the thief saw, and takes
-//! the job by an exchange. In both cases one of them gets it. `bottom`: the Release stores in `push`
-//! and `pop` pair with the Acquire load in `steal_if`: the thief sees the slot, the job behind it, and
-//! everything else the owner did before. (In the paper the store in `pop` is relaxed; since C++20 such a
-//! store no longer carries on what `push` released.) `top`: the Release of the exchange in `steal_if` pairs with
-//! the Acquire load in `push`: the thief has read the slot before the owner writes it again. (No model
-//! fails without these two: in loom a load never sees a store that comes later.)
+//! Orderings. The fences in `pop` (**D1**, between its store of `bottom` and its load of `top`) and
+//! in `steal_if` (**D2**, between its loads of `top` and `bottom`) are in one order. D1 first: the
+//! thief sees that `bottom` was taken back. D2 first: the owner sees the `top` that the thief saw,
+//! and takes the job by an exchange. In both cases one of them gets it. `bottom`: the Release
+//! stores in `push` and `pop` pair with the Acquire load in `steal_if`: the thief sees the slot,
+//! the job behind it, and everything else the owner did before. (In the paper the store in `pop` is
+//! relaxed; since C++20 such a store no longer carries on what `push` released.) `top`: the Release
+//! of the exchange in `steal_if` pairs with the Acquire load in `push`: the thief has read the slot
+//! before the owner writes it again. (No model fails without these two: in loom a load never sees a
+//! store that comes later.)
 //!
 //! A buffer that is full is copied into one of twice the size. Thieves may still read the old one,
 //! and what is in it at `top` stays right, so it is kept until the deque is dropped: all old ones
@@ -110,8 +111,8 @@ struct Slot {
     run: AtomicPtr<()>,
 }
 
-// SAFETY: jobs are made to be taken by other threads; buffers are shared through atomics, written by
-// the owner alone and freed in `drop` alone.
+// SAFETY: jobs are made to be taken by other threads; buffers are shared through atomics, written
+// by the owner alone and freed in `drop` alone.
 unsafe impl Send for Deque {}
 // SAFETY: as above.
 unsafe impl Sync for Deque {}
@@ -202,8 +203,8 @@ impl Deque {
     #[inline]
     pub fn push(&self, job: JobRef) {
         let bottom = self.mark();
-        // Acquire: pairs with the Release exchange of a thief, who has read the slot that is written
-        // now.
+        // Acquire: pairs with the Release exchange of a thief, who has read the slot that is
+        // written now.
         let top = self.top.load(Ordering::Acquire);
         let buffer = self.buffer();
         let buffer = if length(top, bottom) > buffer.mask as i64 {
@@ -225,8 +226,8 @@ impl Deque {
             return None;
         }
         let bottom = self.mark().wrapping_sub(1);
-        // Release: pairs with the Acquire load in `steal_if`, as in `push`: a thief that sees this value
-        // takes what was pushed below it.
+        // Release: pairs with the Acquire load in `steal_if`, as in `push`: a thief that sees this
+        // value takes what was pushed below it.
         self.owned.bottom.store(bottom, Ordering::Release);
         // D1: pairs with D2 in `steal_if`.
         fence(Ordering::SeqCst);

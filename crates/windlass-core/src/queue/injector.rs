@@ -12,8 +12,8 @@
 //! Closing puts a mark where the inbox was, which no push can replace.
 //!
 //! Rejected: a lock around one list (in a prototype 87 ns a spawn instead of 41, and three threads
-//! on two cores convoy on it); a swap-push queue (its emptiness check can read a node that another consumer
-//! freed, and a push that is preempted between its two stores stops everybody).
+//! on two cores convoy on it); a swap-push queue (its emptiness check can read a node that another
+//! consumer freed, and a push that is preempted between its two stores stops everybody).
 
 use std::ptr::NonNull;
 

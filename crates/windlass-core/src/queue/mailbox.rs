@@ -1,29 +1,29 @@
 //! The mailbox: many write, one reads, and whoever writes into an empty one wakes the reader.
 //!
-//! Two halves. The *mailbox* is a stack that anybody pushes to with one exchange. The *inbox* is the
-//! reader's own list in the order of arrival; when it fetches, it takes the whole stack and turns it
-//! round. A letter is allocated by its writer, so that a push cannot fail for want of room, and those
-//! that must arrive (the news of an exit) can be written long before they are sent.
+//! Two halves. The *mailbox* is a stack that anybody pushes to with one exchange. The *inbox* is
+//! the reader's own list in the order of arrival; when it fetches, it takes the whole stack and
+//! turns it round. A letter is allocated by its writer, so that a push cannot fail for want of
+//! room, and those that must arrive (the news of an exit) can be written long before they are sent.
 //!
 //! # Who wakes
 //! There is no flag that says whether the reader sleeps: a second word beside the state of its task
-//! would lose wakes. A push says whether the stack was empty, and then its caller wakes the reader's
-//! task, always, through the task's state word.
+//! would lose wakes. A push says whether the stack was empty, and then its caller wakes the
+//! reader's task, always, through the task's state word.
 //!
-//! - The reader sleeps only after it has seen an empty stack in its last turn. A push that comes after
-//!   that look finds the stack empty, and wakes.
-//! - A push that finds letters there comes after one that found none, whose wake is under way; the turn
-//!   which that wake brings fetches both. Were the letters fetched before, this push would have found
-//!   the stack empty.
-//! - The turn sees the letter: the push comes before its wake, the wake is a read-modify-write of the
-//!   state word (`Release`), and the turn begins with a look at that word (`Acquire`).
+//! - The reader sleeps only after it has seen an empty stack in its last turn. A push that comes
+//!   after that look finds the stack empty, and wakes.
+//! - A push that finds letters there comes after one that found none, whose wake is under way; the
+//!   turn which that wake brings fetches both. Were the letters fetched before, this push would
+//!   have found the stack empty.
+//! - The turn sees the letter: the push comes before its wake, the wake is a read-modify-write of
+//!   the state word (`Release`), and the turn begins with a look at that word (`Acquire`).
 //!
 //! Closing puts a mark where the stack was, which no push can replace: who writes later keeps the
 //! letter.
 //!
-//! Rejected: a swap-push queue (a push that is preempted between its two stores hides all later ones);
-//! blocks of slots (an idle process would keep one); a lock around a ring (it is what channels have: one
-//! exchange more for every letter, and memory for the largest size it ever had).
+//! Rejected: a swap-push queue (a push that is preempted between its two stores hides all later
+//! ones); blocks of slots (an idle process would keep one); a lock around a ring (it is what
+//! channels have: one exchange more for every letter, and memory for the largest size it ever had).
 
 use std::alloc::Layout;
 use std::fmt;
@@ -65,7 +65,8 @@ pub enum Pushed {
     Behind,
 }
 
-// SAFETY: letters are handed from their writer to the reader; the mailbox itself is one atomic word.
+// SAFETY: letters are handed from their writer to the reader; the mailbox itself is one atomic
+// word.
 unsafe impl<T: Send> Send for Mailbox<T> {}
 // SAFETY: as above: nobody gets a reference to a value that is in it.
 unsafe impl<T: Send> Sync for Mailbox<T> {}
@@ -200,7 +201,8 @@ impl<T> Inbox<T> {
 
     /// Moves everything from the mailbox behind what is here; true if there was something.
     ///
-    /// An exchange, not a swap: somebody else may close the mailbox in this moment, and the mark stays.
+    /// An exchange, not a swap: somebody else may close the mailbox in this moment, and the mark
+    /// stays.
     #[inline]
     pub fn fetch(&mut self, mailbox: &Mailbox<T>) -> bool {
         // Relaxed: a letter that is not seen here finds an empty mailbox, and its writer wakes us.
@@ -209,8 +211,8 @@ impl<T> Inbox<T> {
             if top.is_null() || top == closed_mark() {
                 return false;
             }
-            // Acquire: pairs with the Release in `push`. What is taken is the whole stack below the top of
-            // this very moment, so it does not matter which node it is.
+            // Acquire: pairs with the Release in `push`. What is taken is the whole stack below the
+            // top of this very moment, so it does not matter which node it is.
             match mailbox.top.compare_exchange_weak(
                 top,
                 ptr::null_mut(),
@@ -315,7 +317,8 @@ impl<T> Drop for Mailbox<T> {
 
 impl<T> Drop for Inbox<T> {
     fn drop(&mut self) {
-        /// Goes on with the rest if a value panics; a second panic is the end of the program, as always.
+        /// Goes on with the rest if a value panics; a second panic is the end of the program, as
+        /// always.
         struct Rest<'a, T>(&'a mut Inbox<T>);
         impl<T> Drop for Rest<'_, T> {
             fn drop(&mut self) {

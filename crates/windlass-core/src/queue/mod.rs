@@ -1,8 +1,8 @@
-//! The queues: a ring, a slot and a deque per worker, an injector and three class queues per pool, and
-//! the mailboxes of processes.
+//! The queues: a ring, a slot and a deque per worker, an injector and three class queues per pool,
+//! and the mailboxes of processes.
 //!
-//! Those of the scheduler hold raw pointers and know nothing of tasks beyond a link, so that the models
-//! check them alone.
+//! Those of the scheduler hold raw pointers and know nothing of tasks beyond a link, so that the
+//! models check them alone.
 
 mod batch;
 mod class;

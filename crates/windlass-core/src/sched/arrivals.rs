@@ -1,10 +1,10 @@
 //! Who is the last to arrive: a step of a flow may begin when all that it waits for have ended.
 //!
 //! Orderings. Each arrival releases what came before it, and the last one acquires all of them: the
-//! decrements are one chain of exchanges, so AcqRel on each is enough (the Release of every decrement pairs
-//! with the Acquire of the last). The last one sets the count back for the next round with a Relaxed store: the
-//! round cannot end before it has, and the next one begins after that (the flow's own countdown and latch
-//! order the two).
+//! decrements are one chain of exchanges, so AcqRel on each is enough (the Release of every
+//! decrement pairs with the Acquire of the last). The last one sets the count back for the next
+//! round with a Relaxed store: the round cannot end before it has, and the next one begins after
+//! that (the flow's own countdown and latch order the two).
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 

@@ -10,8 +10,8 @@ use crate::tuning;
 pub type ThreadHook = Arc<dyn Fn(usize) + Send + Sync>;
 /// Called by the watchdog when a worker has been in one poll for too long.
 pub type StallHook = Arc<dyn Fn(&Stall) + Send + Sync>;
-/// Called on a worker with its new events, between polls and before it sleeps; the number is how many
-/// were overwritten before they could be told.
+/// Called on a worker with its new events, between polls and before it sleeps; the number is how
+/// many were overwritten before they could be told.
 pub type EventHook = Arc<dyn Fn(&[Event], u64) + Send + Sync>;
 
 /// How long a search goes on before the worker sleeps.
@@ -41,8 +41,8 @@ pub struct Config {
     pub max_workers: usize,
     /// Whether workers steal from each other.
     pub stealing: bool,
-    /// Tasks take their turns in the order in which they were spawned and woken, whoever did it. For
-    /// pools of one worker.
+    /// Tasks take their turns in the order in which they were spawned and woken, whoever did it.
+    /// For pools of one worker.
     pub in_order: bool,
     /// Victims probed per search round.
     pub victims: usize,

@@ -1,13 +1,13 @@
 //! The workers of a pool: who is there, who is to come, who is to leave.
 //!
 //! A pool has a fixed number of *worker ids*, and a worker is a thread that has one. As many as are
-//! *wanted* should be able to run tasks. A worker that blocks its thread says so, and if there are too
-//! few left another takes a free id; when the first comes back there is one too many, and the worker
-//! that first finds nothing to do leaves: it puts what it has queued into the injector and gives up
-//! its id. A worker counts as
-//! blocked once, however many calls that block are nested on its stack; a coroutine that is
-//! suspended inside such a call does not block its worker meanwhile. A resize changes the
-//! number that is wanted, and the same happens. A worker with pinned tasks does not leave.
+//! *wanted* should be able to run tasks. A worker that blocks its thread says so, and if there are
+//! too few left another takes a free id; when the first comes back there is one too many, and the
+//! worker that first finds nothing to do leaves: it puts what it has queued into the injector and
+//! gives up its id. A worker counts as blocked once, however many calls that block are nested on
+//! its stack; a coroutine that is suspended inside such a call does not block its worker meanwhile.
+//! A resize changes the number that is wanted, and the same happens. A worker with pinned tasks
+//! does not leave.
 //!
 //! Everything here is behind one lock, which is taken when somebody comes, leaves or blocks. That
 //! there is somebody too many is a bit beside the phase that every worker looks at anyway.
@@ -38,8 +38,8 @@ struct Roster {
     present: usize,
     /// Those of them that block their thread.
     blocked: usize,
-    /// Why each worker blocks its thread: calls that are nested on its stack, and one more if it was
-    /// replaced by another worker. By worker id.
+    /// Why each worker blocks its thread: calls that are nested on its stack, and one more if it
+    /// was replaced by another worker. By worker id.
     reasons: Vec<u32>,
     /// Ids below `used_ids` that no worker has.
     free: Vec<usize>,
@@ -221,8 +221,8 @@ impl Crew {
         }
     }
 
-    /// A worker is about to block its thread, or does not come back from what it runs. It may be there
-    /// for several reasons at once, and counts as blocked while there is one.
+    /// A worker is about to block its thread, or does not come back from what it runs. It may be
+    /// there for several reasons at once, and counts as blocked while there is one.
     fn begin_block(&self, pool: &Arc<Pool>, worker: usize) {
         let mut roster = self.roster.lock();
         let reasons = roster.reasons(worker);
@@ -327,8 +327,8 @@ impl Roster {
 }
 
 /// Runs `f`, which may block this thread. If it is a worker's, another takes its place meanwhile;
-/// what is pinned to this one waits. Nobody takes the place of a worker that keeps an order: what comes
-/// next waits for it.
+/// what is pinned to this one waits. Nobody takes the place of a worker that keeps an order: what
+/// comes next waits for it.
 pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
     let is_replaceable =
         context::with_worker(|worker| worker.is_some_and(|worker| worker.pool.has_many_threads()));
@@ -373,9 +373,9 @@ impl Drop for Replacement {
 }
 
 impl Pool {
-    /// Lets another worker take the place of `worker`, which does not come back from what it runs, as
-    /// [`while_blocked`] does for the thread that calls it: for somebody else who has noticed that.
-    /// None if the pool keeps an order, is simulated or ends.
+    /// Lets another worker take the place of `worker`, which does not come back from what it runs,
+    /// as [`while_blocked`] does for the thread that calls it: for somebody else who has noticed
+    /// that. None if the pool keeps an order, is simulated or ends.
     pub fn replace_worker(self: &Arc<Pool>, worker: usize) -> Option<Replacement> {
         if !self.has_many_threads() || self.is_stopping() || worker >= self.crew.used_ids() {
             return None;
@@ -387,8 +387,8 @@ impl Pool {
         })
     }
 
-    /// From now on so many workers run tasks. More are there before this returns; those that are too
-    /// many leave when they have a moment, the ones with pinned tasks excepted.
+    /// From now on so many workers run tasks. More are there before this returns; those that are
+    /// too many leave when they have a moment, the ones with pinned tasks excepted.
     pub fn resize(self: &Arc<Pool>, workers: usize) -> Result<(), ResizeError> {
         self.crew.resize(self, workers)
     }

@@ -1,7 +1,7 @@
 //! Where one parked worker sleeps: I/O readiness and timers.
 //!
-//! The engine knows only this trait; the runtime brings the driver. Whoever holds the [`DriverGuard`]
-//! calls `sleep` and `deliver`, or `poll`; one thread at a time.
+//! The engine knows only this trait; the runtime brings the driver. Whoever holds the
+//! [`DriverGuard`] calls `sleep` and `deliver`, or `poll`; one thread at a time.
 
 use crate::sched::idle::Idle;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +9,8 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 /// Which thread may use the driver.
 ///
 /// **While a worker is parked, the driver has a guard, or an awake worker will look at it before it
-/// parks or leaves.** `SLEEP.md` says why that holds, and the models of `tests/loom/driver_guard.rs`
-/// check it.
+/// parks or leaves.** `SLEEP.md` says why that holds, and the models of
+/// `tests/loom/driver_guard.rs` check it.
 #[derive(Debug, Default)]
 pub struct DriverLock {
     is_taken: AtomicBool,
@@ -40,11 +40,12 @@ impl DriverLock {
         !self.is_taken.load(Ordering::Relaxed)
     }
 
-    /// A worker leaves the idle set for good. True: the driver is deserted, and the caller announces
-    /// that, because others may have parked elsewhere while the worker had the driver.
+    /// A worker leaves the idle set for good. True: the driver is deserted, and the caller
+    /// announces that, because others may have parked elsewhere while the worker had the driver.
     ///
-    /// The worker looks after the fence in `Idle::leave`, and one that parks tries to take the driver
-    /// after the fence in `Idle::publish`: whichever fence is first, one of the two sees the other.
+    /// The worker looks after the fence in `Idle::leave`, and one that parks tries to take the
+    /// driver after the fence in `Idle::publish`: whichever fence is first, one of the two sees the
+    /// other.
     pub fn leave(&self, idle: &Idle, was_searching: bool) -> bool {
         idle.leave(was_searching);
         self.is_deserted()
@@ -54,24 +55,25 @@ impl DriverLock {
 impl Drop for DriverGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `try_take`. A store would do: it comes after every failed
-        // swap that read our own. loom does not know that, and the model needs to.
+        // Release: pairs with the Acquire in `try_take`. A store would do: it comes after every
+        // failed swap that read our own. loom does not know that, and the model needs to.
         self.0.is_taken.swap(false, Ordering::Release);
     }
 }
 
 /// Sleeps until something outside happens, and can be rung from any thread.
 pub trait Driver: Send + Sync + 'static {
-    /// Sleeps until an event is due or [`ring`](Driver::ring) is called, and keeps what happened for
-    /// [`deliver`](Driver::deliver). A ring that comes before the sleep makes it return at once.
+    /// Sleeps until an event is due or [`ring`](Driver::ring) is called, and keeps what happened
+    /// for [`deliver`](Driver::deliver). A ring that comes before the sleep makes it return at
+    /// once.
     fn sleep(&self);
 
-    /// Wakes the tasks whose events `sleep` saw. By now the worker counts as awake and searching, so
-    /// that these wakes follow the same rules as all others.
+    /// Wakes the tasks whose events `sleep` saw. By now the worker counts as awake and searching,
+    /// so that these wakes follow the same rules as all others.
     fn deliver(&self);
 
-    /// Looks once without sleeping and delivers, at most `MAX_IO_COMPLETIONS` events; called by busy
-    /// workers at their interval, with the time at which they last looked at the clock.
+    /// Looks once without sleeping and delivers, at most `MAX_IO_COMPLETIONS` events; called by
+    /// busy workers at their interval, with the time at which they last looked at the clock.
     fn poll(&self, now: u64);
 
     /// True if events may be waiting that only a look can find: there are sockets.

@@ -1,66 +1,69 @@
 //! Fork-join on the pool's own workers: who runs a job, and what a worker may do while it waits.
 //!
-//! The engine knows jobs, not closures: two words in the deque of the worker that forked. A job lies in
-//! the frame of a join, or belongs to a scope whose frame waits for it; whoever made it takes it back
-//! or waits until it has run. So nothing here is ever dropped, and a pool that stops lets those frames
-//! run to their end; its workers only stop taking jobs from each other.
+//! The engine knows jobs, not closures: two words in the deque of the worker that forked. A job
+//! lies in the frame of a join, or belongs to a scope whose frame waits for it; whoever made it
+//! takes it back or waits until it has run. So nothing here is ever dropped, and a pool that stops
+//! lets those frames run to their end; its workers only stop taking jobs from each other.
 //!
 //! # A job never runs on top of an unrelated frame
 //!
-//! A worker takes jobs of others in two places. In its loop, with nothing below: any job. In a wait,
-//! on top of the frame that waits: only *descendants* of what it waits for, forked by it or by what it
-//! forked. Otherwise a join of a microsecond could return a second late, below a job that has nothing
-//! to do with it, or never, if that job waits for a lock that the frame holds.
+//! A worker takes jobs of others in two places. In its loop, with nothing below: any job. In a
+//! wait, on top of the frame that waits: only *descendants* of what it waits for, forked by it or
+//! by what it forked. Otherwise a join of a microsecond could return a second late, below a job
+//! that has nothing to do with it, or never, if that job waits for a lock that the frame holds.
 //!
 //! **Where descendants are: in the deque of the thief, while it is at our job.** For
 //!
-//! 1. *A worker's deque is empty in its loop*: every join takes its half back and every scope runs what
-//!    is above its mark before they return.
-//! 2. *A worker that waits has an empty deque.* It waits for a job that was taken from its deque, and
-//!    thieves take the oldest first, so all that was older is gone, too; what is newer it runs before
-//!    it waits.
-//! 3. So a thief, in its loop or in a wait, begins every job with an empty deque, and before it sets the
-//!    job's latch it runs what the job has left there (`Here::run_above`). What is in its deque
-//!    between the two was forked by the job.
+//! 1. *A worker's deque is empty in its loop*: every join takes its half back and every scope runs
+//!    what is above its mark before they return.
+//! 2. *A worker that waits has an empty deque.* It waits for a job that was taken from its deque,
+//!    and thieves take the oldest first, so all that was older is gone, too; what is newer it runs
+//!    before it waits.
+//! 3. So a thief, in its loop or in a wait, begins every job with an empty deque, and before it
+//!    sets the job's latch it runs what the job has left there (`Here::run_above`). What is in its
+//!    deque between the two was forked by the job.
 //!
-//! Such help is known as leapfrogging (Wagner and Calder, 1993). It cannot end in a circle: a worker
-//! that waits does so for a job deeper in the tree than its own, and so does the one it waits for.
+//! Such help is known as leapfrogging (Wagner and Calder, 1993). It cannot end in a circle: a
+//! worker that waits does so for a job deeper in the tree than its own, and so does the one it
+//! waits for.
 //!
 //! # Coroutines
 //!
-//! A coroutine may be suspended in the middle of a join or a scope, and others then run on its worker.
-//! A coroutine may also return with jobs in the deque: it has spawned them into a scope of somebody
-//! else. So that 1 above still holds, what the coroutine has left in the deque since it was resumed is
-//! handed over when the resume ends, either way: it becomes tasks, and who forked it waits for the
-//! latch, as if it had been stolen ([`end_resume`]). What was in the deque before belongs to frames
-//! below the resume, and stays: a resume has a *base*, and nothing on the coroutine's stack takes
-//! what is below it. A mark that was taken before a suspension says nothing afterwards: everything
-//! above the base has been forked since, by the frame that has the mark or by one above it.
+//! A coroutine may be suspended in the middle of a join or a scope, and others then run on its
+//! worker. A coroutine may also return with jobs in the deque: it has spawned them into a scope of
+//! somebody else. So that 1 above still holds, what the coroutine has left in the deque since it
+//! was resumed is handed over when the resume ends, either way: it becomes tasks, and who forked it
+//! waits for the latch, as if it had been stolen ([`end_resume`]). What was in the deque before
+//! belongs to frames below the resume, and stays: a resume has a *base*, and nothing on the
+//! coroutine's stack takes what is below it. A mark that was taken before a suspension says nothing
+//! afterwards: everything above the base has been forked since, by the frame that has the mark or
+//! by one above it.
 //!
-//! A coroutine that is driven by hand has no scheduler that would run such tasks: whoever drives it may
-//! be the only thread there is, and resume it until it ends. Its jobs are run where it is resumed.
+//! A coroutine that is driven by hand has no scheduler that would run such tasks: whoever drives it
+//! may be the only thread there is, and resume it until it ends. Its jobs are run where it is
+//! resumed.
 //!
 //! A coroutine that waits for a latch is suspended itself, shielded: nothing unwinds out of a frame
 //! that others work for.
 //!
 //! # The race of the latch
 //!
-//! The thief may finish our job J, set its latch, and begin an unrelated job whose forks go into the same
-//! deque, while we are about to steal from it. So a waiter steals by `Deque::steal_if`: it reads `top`,
-//! `bottom` and the slot, *then* asks whether the latch is still not set, and then exchanges `top`. If
-//! that succeeds, the job it has is the one it saw.
+//! The thief may finish our job J, set its latch, and begin an unrelated job whose forks go into
+//! the same deque, while we are about to steal from it. So a waiter steals by `Deque::steal_if`: it
+//! reads `top`, `bottom` and the slot, *then* asks whether the latch is still not set, and then
+//! exchanges `top`. If that succeeds, the job it has is the one it saw.
 //!
-//! - It was forked after J ended: then the latch was set before the push, the Acquire load of `bottom` saw
-//!   the push, and the question would have been answered with no.
-//! - It was forked before J began: then it had been taken by the time J began, since the thief began with an
-//!   empty deque. Whoever took it did so by moving `top` on, and two cannot move it on from the same
-//!   place: the exchange fails.
-//! - So it was forked by J, or by a descendant of J. That J has ended by now cannot be: it would have
-//!   been taken out before, and the exchange would have failed.
+//! - It was forked after J ended: then the latch was set before the push, the Acquire load of
+//!   `bottom` saw the push, and the question would have been answered with no.
+//! - It was forked before J began: then it had been taken by the time J began, since the thief
+//!   began with an empty deque. Whoever took it did so by moving `top` on, and two cannot move it
+//!   on from the same place: the exchange fails.
+//! - So it was forked by J, or by a descendant of J. That J has ended by now cannot be: it would
+//!   have been taken out before, and the exchange would have failed.
 //!
-//! The index cannot be used twice with the same `top` (`queue/deque.rs`), so nothing has to be done to
-//! the deque between two jobs. The model `fork_a_waiter_takes_no_job_of_somebody_else` checks this, and fails
-//! if the question is asked before `bottom` is read.
+//! The index cannot be used twice with the same `top` (`queue/deque.rs`), so nothing has to be done
+//! to the deque between two jobs. The model `fork_a_waiter_takes_no_job_of_somebody_else` checks
+//! this, and fails if the question is asked before `bottom` is read.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -170,8 +173,9 @@ struct HandedOver(Option<JobRef>);
 impl HandedOver {
     fn run(&mut self) {
         if let Some(job) = self.0.take() {
-            // It does not count as being inside a task: as with a stolen one, a wait blocks the thread.
-            // SAFETY: `end_resume` has taken it out of the deque, and this is a worker of the same pool.
+            // It does not count as being inside a task: as with a stolen one, a wait blocks the
+            // thread. SAFETY: `end_resume` has taken it out of the deque, and this is a worker of
+            // the same pool.
             context::outside_task(|| unsafe { job.run(Taker::Thief) });
         }
     }
@@ -194,8 +198,8 @@ impl Drop for HandedOver {
 }
 
 impl Here<'_> {
-    /// True if others have enough to take already, so that a join need not fork. Each call counts as
-    /// a join.
+    /// True if others have enough to take already, so that a join need not fork. Each call counts
+    /// as a join.
     #[inline(always)]
     pub fn has_enough(self) -> bool {
         let worker = self.0;
@@ -250,7 +254,8 @@ impl Here<'_> {
         self.0.announce_fork();
     }
 
-    /// Takes the newest job back. None: the last one of this stack has been stolen, or there was none.
+    /// Takes the newest job back. None: the last one of this stack has been stolen, or there was
+    /// none.
     #[inline]
     pub fn take(self) -> Option<JobRef> {
         self.take_from(self.0.resume.base.get())
@@ -298,8 +303,8 @@ impl Here<'_> {
         }
     }
 
-    /// Takes a job from the worker that is at something we wait for, if `still` says so after the job
-    /// was seen. See the module's head.
+    /// Takes a job from the worker that is at something we wait for, if `still` says so after the
+    /// job was seen. See the module's head.
     pub fn steal_from(self, victim: usize, still: impl FnOnce() -> bool) -> Option<JobRef> {
         if victim == self.0.index {
             return None;
@@ -309,15 +314,15 @@ impl Here<'_> {
         Some(job)
     }
 
-    /// Waits until the latch is set. A coroutine is suspended; a thread runs meanwhile what `help` has
-    /// taken from those who are at it.
+    /// Waits until the latch is set. A coroutine is suspended; a thread runs meanwhile what `help`
+    /// has taken from those who are at it.
     pub fn wait(self, latch: &Latch, help: impl Fn() -> Option<JobRef>) {
         if suspend(true, &mut |cx| latch.poll(cx)) {
             return;
         }
-        // It is empty (2 of the module's head), unless a plain thread below this frame has come back
-        // into the pool and spawned into our scope from there. Then others take what is in it, and
-        // we only wait.
+        // It is empty (2 of the module's head), unless a plain thread below this frame has come
+        // back into the pool and spawned into our scope from there. Then others take what is in it,
+        // and we only wait.
         let may_help = self.0.remote().forks.is_empty();
         let spin = &self.0.pool.config.spin;
         let mut round = 0;
@@ -349,8 +354,8 @@ impl Here<'_> {
     }
 }
 
-/// Nothing is left to do here but to wait for this latch: the thread sleeps, and another worker takes
-/// its place.
+/// Nothing is left to do here but to wait for this latch: the thread sleeps, and another worker
+/// takes its place.
 #[cold]
 fn wait_idle(worker: &Worker, latch: &Latch) {
     if !latch.begin_sleep() {
@@ -362,8 +367,9 @@ fn wait_idle(worker: &Worker, latch: &Latch) {
 }
 
 impl Worker {
-    /// Notifies a sleeper about a job in our own deque: through a gate, because most joins are over before
-    /// it is awake. This worker takes the job back itself, so nothing is lost if no worker is notified.
+    /// Notifies a sleeper about a job in our own deque: through a gate, because most joins are over
+    /// before it is awake. This worker takes the job back itself, so nothing is lost if no worker
+    /// is notified.
     #[inline]
     fn announce_fork(&self) {
         if self.pool.idle.worth_announcing() {
@@ -415,8 +421,8 @@ impl Worker {
         self.remote().pulse.begin_job();
         // SAFETY: `steal_job` has taken it out of another worker's deque.
         unsafe { job.run(Taker::Thief) };
-        // It was no poll: it must not be measured as one. And it was long, perhaps: timers and sockets
-        // come before the next one.
+        // It was no poll: it must not be measured as one. And it was long, perhaps: timers and
+        // sockets come before the next one.
         let now = clock::now();
         self.begin_batch(now);
         self.pool.poll_driver(now);

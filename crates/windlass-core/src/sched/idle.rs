@@ -1,4 +1,5 @@
-//! Which workers sleep, which search, and which are notified. The protocol and its proof are in SLEEP.md.
+//! Which workers sleep, which search, and which are notified. The protocol and its proof are in
+//! SLEEP.md.
 
 use crate::sync::Padded;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -62,8 +63,9 @@ impl Idle {
         self.counts.fetch_add(UNPARKED_ONE, Ordering::AcqRel);
     }
 
-    /// A worker leaves that is awake. What it had queued is where others look; if it was searching, a
-    /// pusher may have counted on it, so afterwards it looks whether there is work and announces it.
+    /// A worker leaves that is awake. What it had queued is where others look; if it was searching,
+    /// a pusher may have counted on it, so afterwards it looks whether there is work and announces
+    /// it.
     pub fn leave(&self, was_searching: bool) {
         let leaving = UNPARKED_ONE + if was_searching { SEARCHING_ONE } else { 0 };
         self.counts.fetch_sub(leaving, Ordering::AcqRel);
@@ -97,8 +99,8 @@ impl Idle {
         }
     }
 
-    /// After a push that only `worker` can take: claims it if it sleeps, whoever else searches. True:
-    /// the caller posts its token.
+    /// After a push that only `worker` can take: claims it if it sleeps, whoever else searches.
+    /// True: the caller posts its token.
     pub fn call(&self, worker: usize) -> bool {
         // Pairs with the fence in `publish`, as in `announce`.
         fence(Ordering::SeqCst);

@@ -5,17 +5,17 @@
 //! PENDING --(the waiter)--> SLEEPING --set, and the setter wakes the thread--> SET
 //! PENDING --(the waiter)--> SUSPENDED --set, and the setter has taken the waker--> SET
 //! ```
-//! A latch lies in the frame of the one who waits. **The rule of the frame: whoever sets a latch has read
-//! what it needs before, and touches nothing of the frame afterwards.** The waiter may see the latch
-//! set at once, return, and the frame is gone, while the setter is still inside `set`. So the waiter
-//! is a number there, copied before the exchange, and what wakes it (a parker) lives with the pool,
-//! which the setter, one of its workers, keeps alive. A coroutine leaves its waker instead. Once it has
-//! said SUSPENDED the waker is the setter's, who takes it out, then sets, and then wakes; a coroutine that is
-//! resumed for another reason only looks again.
+//! A latch lies in the frame of the one who waits. **The rule of the frame: whoever sets a latch
+//! has read what it needs before, and touches nothing of the frame afterwards.** The waiter may see
+//! the latch set at once, return, and the frame is gone, while the setter is still inside `set`. So
+//! the waiter is a number there, copied before the exchange, and what wakes it (a parker) lives
+//! with the pool, which the setter, one of its workers, keeps alive. A coroutine leaves its waker
+//! instead. Once it has said SUSPENDED the waker is the setter's, who takes it out, then sets, and
+//! then wakes; a coroutine that is resumed for another reason only looks again.
 //!
 //! Orderings. The Release of the exchange in `set` pairs with the Acquire loads in `is_set`,
-//! `begin_sleep` and `poll`: the waiter sees the result. The Release of the exchange in `poll` pairs with the
-//! Acquire load in `set`: the setter sees the waker.
+//! `begin_sleep` and `poll`: the waiter sees the result. The Release of the exchange in `poll`
+//! pairs with the Acquire load in `set`: the setter sees the waker.
 
 use std::task::{Context, Waker};
 
@@ -81,7 +81,8 @@ impl Latch {
             .is_ok()
     }
 
-    /// The waiter looks from a coroutine. True: it is set; otherwise the context's waker will be called.
+    /// The waiter looks from a coroutine. True: it is set; otherwise the context's waker will be
+    /// called.
     pub fn poll(&self, cx: &Context<'_>) -> bool {
         // Acquire: pairs with the Release exchange in `set`.
         match self.state.load(Ordering::Acquire) {
@@ -104,20 +105,20 @@ impl Latch {
     /// The rule of the frame: `latch` is alive until it is set, and so this is called once and the
     /// caller touches nothing of the frame afterwards.
     pub unsafe fn set(latch: *const Latch, wake: impl FnOnce(usize)) {
-        // SAFETY: not set yet, so the frame is there. A pointer and not a reference is passed in, because
-        // the frame may be gone before this returns.
+        // SAFETY: not set yet, so the frame is there. A pointer and not a reference is passed in,
+        // because the frame may be gone before this returns.
         let (waiter, mut state) =
             unsafe { ((*latch).waiter, (*latch).state.load(Ordering::Acquire)) };
         let waker = loop {
             let waker = if state == SUSPENDED {
-                // SAFETY: SUSPENDED: the waker is ours, and the waiter does not leave before it is SET.
+                // SAFETY: SUSPENDED: the waker is ours, and the waiter does not leave before it is
+                // SET.
                 unsafe { (*latch).waker.with_mut(|place| (*place).take()) }
             } else {
                 None
             };
-            // SAFETY: as above: it is this exchange that sets it.
-            // Release: pairs with the Acquire loads of the waiter. Acquire on failure: pairs with the
-            // Release exchange in `poll`.
+            // SAFETY: as above: it is this exchange that sets it. Release: pairs with the Acquire
+            // loads of the waiter. Acquire on failure: pairs with the Release exchange in `poll`.
             let set = unsafe {
                 (*latch)
                     .state

@@ -1,4 +1,5 @@
-//! The scheduler: a pool of workers, which workers sleep and which are notified, and how it all ends.
+//! The scheduler: a pool of workers, which workers sleep and which are notified, and how it all
+//! ends.
 
 mod arrivals;
 mod config;

@@ -2,10 +2,10 @@
 //! of what runs next.
 //!
 //! Everything that is ready waits in one list, and the world's dice pick from it. Time stands still
-//! while anything is ready, and then jumps to the next thing that happens outside. A task that never
-//! waits would hold it for ever: after a hundred thousand steps at one moment each further one takes
-//! a microsecond. Each step goes into the trace, whose hash is the same for the same program and
-//! seed.
+//! while anything is ready, and then jumps to the next thing that happens outside. A task that
+//! never waits would hold it for ever: after a hundred thousand steps at one moment each further
+//! one takes a microsecond. Each step goes into the trace, whose hash is the same for the same
+//! program and seed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -54,26 +54,26 @@ pub trait Outside {
 pub enum Step {
     /// A task had its turn.
     Task {
-        /// When.
+        /// The simulated time of the turn.
         at: Duration,
-        /// Its number.
+        /// The number of the task.
         id: u64,
     },
     /// The root future was polled.
     Root {
-        /// When.
+        /// The simulated time of the step.
         at: Duration,
     },
     /// A helper thread went on.
     Helper {
-        /// When.
+        /// The simulated time of the step.
         at: Duration,
-        /// Which.
+        /// The index of the helper thread.
         index: usize,
     },
-    /// Time passed.
+    /// The simulated time moved on.
     Time {
-        /// Until when.
+        /// The simulated time afterwards.
         to: Duration,
     },
 }
@@ -81,7 +81,7 @@ pub enum Step {
 /// What has happened so far.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
-    /// Steps taken.
+    /// Number of steps that were taken.
     pub steps: u64,
     /// A hash over all of them.
     pub hash: u64,

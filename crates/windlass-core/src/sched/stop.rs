@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::sync::atomic::{AtomicU8, Ordering};
 use crate::sync::{Condvar, Mutex, clock};
 
-/// A phase.
+/// A phase of a pool's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Phase {
@@ -25,7 +25,7 @@ pub(crate) enum Phase {
     Stopping = 1,
     /// Tasks are cancelled, shielded or not.
     Forced = 2,
-    /// Workers leave.
+    /// The workers leave the pool.
     Exiting = 3,
 }
 

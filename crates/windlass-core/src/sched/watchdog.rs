@@ -2,8 +2,8 @@
 //!
 //! It sees three things: a worker that stays in one poll for over a millisecond with work queued
 //! behind it (it then wakes somebody to steal that, or moves it to the injector), or with nobody in
-//! the driver (it then wakes somebody who goes there, or looks there itself if all are stuck), and a worker that stays in one poll past the
-//! stall threshold (it then reports the task).
+//! the driver (it then wakes somebody who goes there, or looks there itself if all are stuck), and
+//! a worker that stays in one poll past the stall threshold (it then reports the task).
 //!
 //! It is the one thread with a timer, and only while something runs. When no worker has run
 //! anything for a while its period doubles, and then it sleeps until a worker wakes: the flag
@@ -161,8 +161,9 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
         if stuck >= pool.workers() {
             tend_driver(pool, now);
         }
-        // The looks at the workers are one after the other, and one of them may have moved meanwhile.
-        // So it counts if two looks in a row say so, and no worker has run anything in between.
+        // The looks at the workers are one after the other, and one of them may have moved
+        // meanwhile. So it counts if two looks in a row say so, and no worker has run anything in
+        // between.
         let lost_at = pool.driver_is_lost().then(|| pool.polls());
         active |= lost_at.is_some();
         if std::mem::replace(&mut lost_before, lost_at) == lost_at && lost_at.is_some() {
@@ -182,8 +183,8 @@ fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
     }
 }
 
-/// No worker hears of timers and sockets: sends one there. The protocol of SLEEP.md says that this does
-/// not happen; the count shows it if it does.
+/// No worker hears of timers and sockets: sends one there. The protocol of SLEEP.md says that this
+/// does not happen; the count shows it if it does.
 #[cold]
 fn rescue_driver(pool: &Pool) {
     pool.watchdog.driver_rescues.fetch_add(1, Ordering::Relaxed);
@@ -194,16 +195,16 @@ fn rescue_driver(pool: &Pool) {
     pool.announce();
 }
 
-/// With this in the environment a rescue of the driver ends the process. The tests of this project run
-/// with it: a rescue is a bug of ours, and must not hide one.
+/// With this in the environment a rescue of the driver ends the process. The tests of this project
+/// run with it: a rescue is a bug of ours, and must not hide one.
 const ABORT_ON_RESCUE: &str = "WINDLASS_ABORT_ON_RESCUE";
 
-/// Every worker is inside a poll that does not end: timers and events of threads that are no workers would
-/// wait for ever, a shutdown's deadline among them.
+/// Every worker is inside a poll that does not end: timers and events of threads that are no
+/// workers would wait for ever, a shutdown's deadline among them.
 fn tend_driver(pool: &Pool, now: u64) {
     pool.poll_driver(now);
-    // Pairs with the fence in `Idle::publish`: a worker that found the driver taken just now, and parked
-    // elsewhere, is seen here and called, and sits down there.
+    // Pairs with the fence in `Idle::publish`: a worker that found the driver taken just now, and
+    // parked elsewhere, is seen here and called, and sits down there.
     fence(Ordering::SeqCst);
     if pool.idle.counts().unparked < pool.workers() {
         pool.announce();
@@ -240,9 +241,9 @@ fn look(
             || pool.driver_is_deserted()
             || (pool.config.stealing && !remote.forks.is_empty())
         {
-            // Work for anybody, which it thought it would soon come to; or it left the driver to run
-            // this, and somebody else has to wait for timers and I/O: the notified worker finds no work and
-            // sits down there; or half of a join that turns out to be long.
+            // Work for anybody, which it thought it would soon come to; or it left the driver to
+            // run this, and somebody else has to wait for timers and I/O: the notified worker finds
+            // no work and sits down there; or half of a join that turns out to be long.
             pool.announce();
         }
     }

@@ -14,7 +14,8 @@ pub fn now() -> u64 {
     real_now() - origin
 }
 
-/// Nanoseconds since 1970, as the machine's own clock has it. In a simulation time begins in September 2020.
+/// Nanoseconds since 1970, as the machine's own clock has it. In a simulation time begins in
+/// September 2020.
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 #[allow(clippy::disallowed_types, reason = "this is the shim")]
 pub fn wall() -> u64 {

@@ -2,7 +2,8 @@
 //!
 //! A reading of the system's clock costs as much as a whole small invocation. The processor's own
 //! counter costs a third of that, but counts in units of its own. So the system's clock is read
-//! once ([`CoarseClock::look`]), and for what comes soon after, the counter says how much later it is.
+//! once ([`CoarseClock::look`]), and for what comes soon after, the counter says how much later it
+//! is.
 //!
 //! How long a unit is follows from two looks of this process at both clocks, at least
 //! five milliseconds apart; until then, in a simulation, and where the system itself does not trust
@@ -34,7 +35,8 @@ impl CoarseClock {
         CoarseClock { at, count, scale }
     }
 
-    /// What time it is, as [`now`](CoarseClock::now), for one that is kept: looks again once the last look is long ago.
+    /// What time it is, as [`now`](CoarseClock::now), for one that is kept: looks again once the
+    /// last look is long ago.
     #[inline]
     pub fn keep(&mut self) -> u64 {
         if self.scale != 0 {
@@ -83,7 +85,8 @@ mod counter {
     /// How often both clocks are looked at, if something comes between.
     const LOOKS: usize = 8;
 
-    /// What a look at the system's clock takes at most if nothing comes between, in units of the counter.
+    /// What a look at the system's clock takes at most if nothing comes between, in units of the
+    /// counter.
     const SHORT: u64 = 1_000;
 
     /// Both clocks at the first look, if the counter can be trusted.

@@ -26,7 +26,7 @@ pub mod hint {
     pub fn prefetch<T>(_address: *const T) {}
 }
 
-/// Threads.
+/// Threads of the model checker.
 pub mod thread {
     pub use loom::thread::{JoinHandle, ThreadId, current, yield_now};
 
@@ -117,7 +117,7 @@ impl<T> RwLock<T> {
 pub struct Condvar(loom::sync::Condvar);
 
 impl Condvar {
-    /// Makes one.
+    /// Makes a condition variable without waiters.
     pub fn new() -> Self {
         Condvar(loom::sync::Condvar::new())
     }

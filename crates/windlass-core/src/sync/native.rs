@@ -138,7 +138,7 @@ pub mod hint {
     }
 }
 
-/// Threads.
+/// Threads of the operating system.
 pub mod thread {
     use std::any::Any;
     use std::cell::RefCell;
@@ -233,8 +233,8 @@ pub mod thread {
     type Payload = Box<dyn Any + Send>;
 
     impl<T> JoinHandle<T> {
-        /// Waits until the thread has ended, or stays for good with its closure ended. The error is the
-        /// payload of its panic.
+        /// Waits until the thread has ended, or stays for good with its closure ended. The error is
+        /// the payload of its panic.
         pub fn join(self) -> Result<T, Payload> {
             match join_by(self, None) {
                 Ok(output) => output,
@@ -366,8 +366,8 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A lock for many readers or one writer, without poisoning. Its owner's data is consistent at every
-/// point that can unwind, or is a user's value that the user left so.
+/// A lock for many readers or one writer, without poisoning. Its owner's data is consistent at
+/// every point that can unwind, or is a user's value that the user left so.
 #[derive(Debug, Default)]
 pub struct RwLock<T>(std::sync::RwLock<T>);
 
@@ -406,7 +406,7 @@ impl<T> RwLock<T> {
 pub struct Condvar(std::sync::Condvar);
 
 impl Condvar {
-    /// Makes one.
+    /// Makes a condition variable without waiters.
     pub const fn new() -> Self {
         Condvar(std::sync::Condvar::new())
     }
@@ -418,8 +418,9 @@ impl Condvar {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until notified, or until `limit` has passed: for deadlines that a user set, for a thread that sleeps until
-    /// its next tick, for retiring an idle thread and for the watchdog; never to look whether a wake-up was lost.
+    /// Waits until notified, or until `limit` has passed: for deadlines that a user set, for a
+    /// thread that sleeps until its next tick, for retiring an idle thread and for the watchdog;
+    /// never to look whether a wake-up was lost.
     pub fn wait_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -427,7 +428,8 @@ impl Condvar {
     ) -> (MutexGuard<'a, T>, bool) {
         let (guard, result) = self
             .0
-            // The one timed wait: its callers wait for a deadline, a tick, a keep-alive or the watchdog's period.
+            // The one timed wait: its callers wait for a deadline, a tick, a keep-alive or the
+            // watchdog's period.
             .wait_timeout(guard, limit)
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         (guard, result.timed_out())
@@ -450,12 +452,12 @@ impl Condvar {
 pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    /// Wraps `value`.
+    /// Wraps `value` in a cell.
     pub const fn new(value: T) -> Self {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
-    /// The value.
+    /// Returns the value and drops the cell.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }

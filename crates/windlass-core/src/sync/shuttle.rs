@@ -25,7 +25,7 @@ pub mod hint {
     pub fn prefetch<T>(_address: *const T) {}
 }
 
-/// Threads.
+/// Threads of the model checker.
 pub mod thread {
     pub use shuttle::thread::{JoinHandle, ThreadId, current, panicking, yield_now};
 
@@ -105,7 +105,7 @@ impl<T> RwLock<T> {
 pub struct Condvar(shuttle::sync::Condvar);
 
 impl Condvar {
-    /// Makes one.
+    /// Makes a condition variable without waiters.
     pub const fn new() -> Self {
         Condvar(shuttle::sync::Condvar::new())
     }
@@ -142,13 +142,13 @@ impl Condvar {
 pub struct UnsafeCell<T: ?Sized>(#[allow(clippy::disallowed_types)] std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    /// Wraps `value`.
+    /// Wraps `value` in a cell.
     #[allow(clippy::disallowed_types)]
     pub const fn new(value: T) -> Self {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
-    /// The value.
+    /// Returns the value and drops the cell.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }

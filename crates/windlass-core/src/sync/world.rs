@@ -25,8 +25,8 @@ pub struct World {
 /// A task that panicked, and whose handle nobody has awaited since.
 #[derive(Debug)]
 struct UnobservedPanic {
-    /// The address of the task's block, and the number of the task: blocks are used again, and local
-    /// sets number their tasks by themselves.
+    /// The address of the task's block, and the number of the task: blocks are used again, and
+    /// local sets number their tasks by themselves.
     task: (usize, u64),
     what: String,
 }
@@ -97,14 +97,14 @@ impl World {
         self.dice.lock().below(bound)
     }
 
-    /// Where the current code runs: a number that the simulator gives a meaning. A task runs where it
-    /// was spawned.
+    /// Where the current code runs: a number that the simulator gives a meaning. A task runs where
+    /// it was spawned.
     pub fn node(&self) -> usize {
         self.node.load(Ordering::Relaxed)
     }
 
-    /// Runs `f` on another node. While a coroutine is suspended inside of `f`, others are where they
-    /// were.
+    /// Runs `f` on another node. While a coroutine is suspended inside of `f`, others are where
+    /// they were.
     pub fn at_node<R>(&self, node: usize, f: impl FnOnce() -> R) -> R {
         struct Elsewhere<'a>(&'a World, Cell<usize>);
         impl Exchange for Elsewhere<'_> {

@@ -87,7 +87,7 @@ impl Entry {
         self.0
     }
 
-    /// The header.
+    /// Returns the task's header.
     #[inline]
     pub fn header(&self) -> &Header {
         // SAFETY: rule 1: the entry keeps the task alive.
@@ -160,8 +160,8 @@ impl Entry {
         unsafe { (self.header().vtable.ending)(self.0) }
     }
 
-    /// Drops the body of a cancelled task; its join handle resolves after that. A coroutine that has
-    /// begun is not resumed to unwind: it is leaked.
+    /// Drops the body of a cancelled task; its join handle resolves after that. A coroutine that
+    /// has begun is not resumed to unwind: it is leaked.
     pub(crate) fn cancel(self, scheduler: &impl Scheduler) -> RunOutcome {
         self.end_early(scheduler, Reason::Cancelled)
     }

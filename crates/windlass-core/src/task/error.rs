@@ -32,7 +32,7 @@ pub enum JoinErrorKind {
     Cancelled,
     /// It waited in a blocking queue for longer than its deadline and was not started.
     Expired,
-    /// It panicked.
+    /// The task's body panicked.
     Panicked,
 }
 
@@ -91,8 +91,8 @@ impl JoinError {
         JoinError::new(header, Kind::Expired)
     }
 
-    /// The error of a task that panicked. A simulation keeps it in mind until a join handle gives it
-    /// out ([`observed`](JoinError::observed)).
+    /// The error of a task that panicked. A simulation keeps it in mind until a join handle gives
+    /// it out ([`observed`](JoinError::observed)).
     pub(crate) fn panicked(header: &Header, payload: Box<dyn Any + Send>) -> JoinError {
         let error = JoinError::new(header, Kind::Panicked(Payload(ManuallyDrop::new(payload))));
         with_world(|world| {
@@ -116,7 +116,7 @@ impl JoinError {
         }
     }
 
-    /// What happened.
+    /// Returns how the task ended.
     pub fn kind(&self) -> JoinErrorKind {
         match self.0.kind {
             Kind::Cancelled => JoinErrorKind::Cancelled,

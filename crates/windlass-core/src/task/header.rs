@@ -23,7 +23,7 @@ pub struct Header {
     /// Rule 5: null until the first suspension.
     pub(crate) slot: AtomicPtr<Slot>,
     pub(crate) meta: Meta,
-    /// Rule 3.
+    /// Guarded by rule 3.
     pub(crate) join_waker: UnsafeCell<JoinWaker>,
 }
 
@@ -67,8 +67,8 @@ pub enum Ending {
     Drop,
     /// It is resumed, sees for itself that it is cancelled, and unwinds.
     Unwind,
-    /// It is inside of a section that nothing unwinds out of, and that ends by itself. If there is no
-    /// time to wait for that, it is dropped.
+    /// It is inside of a section that nothing unwinds out of, and that ends by itself. If there is
+    /// no time to wait for that, it is dropped.
     Wait,
 }
 
@@ -103,7 +103,7 @@ impl TaskRef {
         self.0
     }
 
-    /// The header.
+    /// Returns the task's header.
     pub fn header(&self) -> &Header {
         // SAFETY: rule 7: we hold a counted reference.
         unsafe { self.0.as_ref() }

@@ -84,8 +84,9 @@ impl Drop for JoinWaker {
     }
 }
 
-/// A foreign waker whose drop panics must not take a worker along. It may hold the handle of a task,
-/// and so on. A function of its own: what it takes to catch a panic is not on the way of tasks.
+/// A foreign waker whose drop panics must not take a worker along. It may hold the handle of a
+/// task, and so on. A function of its own: what it takes to catch a panic is not on the way of
+/// tasks.
 #[cold]
 #[inline(never)]
 fn drop_boxed(waker: Box<Waker>) {

@@ -20,7 +20,8 @@ pub type Name = std::sync::Arc<str>;
 pub struct TaskId(NonZeroU64);
 
 impl TaskId {
-    /// The `count`-th task of a maker: a worker's index plus one, or one of the `u16`'s last values.
+    /// The `count`-th task of a maker: a worker's index plus one, or one of the `u16`'s last
+    /// values.
     pub(crate) fn numbered(maker: u16, count: u64) -> TaskId {
         let id = ((maker as u64) << 48) | (count & ((1 << 48) - 1));
         TaskId(NonZeroU64::new(id).unwrap_or(NonZeroU64::MIN))

@@ -22,13 +22,13 @@
 //! 5. **Registration.** `slot` belongs to the owner of the entry. A slot of the registry holds the
 //!    task from its first suspension until just before COMPLETE; who claims the slot may take a
 //!    reference.
-//! 6. **Home.** A task's pool or local set is dereferenced by the pool's own workers, or by whoever has just
-//!    moved the task to HELD and not yet queued it: the pool waits for that task.
+//! 6. **Home.** A task's pool or local set is dereferenced by the pool's own workers, or by whoever
+//!    has just moved the task to HELD and not yet queued it: the pool waits for that task.
 //! 7. **References.** The block is freed by whoever gives up the last one. That runs no user code:
 //!    body, output and join waker are gone by then.
-//! 8. **Thread.** Bodies and outputs of local tasks are touched on their home thread only. The body of
-//!    a task that is PINNED is touched by the thread it is pinned to, and its entry waits in queues
-//!    that only this thread takes from.
+//! 8. **Thread.** Bodies and outputs of local tasks are touched on their home thread only. The body
+//!    of a task that is PINNED is touched by the thread it is pinned to, and its entry waits in
+//!    queues that only this thread takes from.
 
 pub(crate) mod block;
 mod budget;
@@ -81,7 +81,7 @@ pub enum Class {
 pub struct Options {
     /// Shown in dumps, traces and stall reports.
     pub name: Option<Name>,
-    /// Priority class.
+    /// The priority class of the task.
     pub class: Class,
     /// Where the spawn stands in the source.
     pub location: &'static std::panic::Location<'static>,

@@ -9,8 +9,8 @@
 //! claim its slot: `ptr -> BUSY`, take a reference, put `ptr` back. The completer waits out that
 //! moment, so the task cannot be freed in it.
 //!
-//! Rejected: an intrusive list per shard under a lock (two locks per task, 70 ns in a prototype), and walking the
-//! allocator's slabs (blocks would have to belong to one runtime).
+//! Rejected: an intrusive list per shard under a lock (two locks per task, 70 ns in a prototype),
+//! and walking the allocator's slabs (blocks would have to belong to one runtime).
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;

@@ -5,8 +5,8 @@
 //! [`SpawnRequest::allocate`], so that a new property of tasks is a field here and not a function
 //! at each of them.
 //!
-//! Rejected: a hook behind a pointer. A plain spawn would test it; as a type parameter the hook that
-//! does nothing costs no instruction.
+//! Rejected: a hook behind a pointer. A plain spawn would test it; as a type parameter the hook
+//! that does nothing costs no instruction.
 //!
 //! [`Pool::spawn`]: crate::sched::pool::Pool::spawn
 //! [`ExternalExecutor::make`]: crate::executor::external::ExternalExecutor::make
@@ -97,7 +97,8 @@ impl<B, H> SpawnRequest<B, H> {
 impl<B: Body, H: BeforeFirstPoll> SpawnRequest<B, H> {
     /// Makes the task and its handle, and calls the hook. The task is not queued yet.
     ///
-    /// The bounds are those of the caller: pools demand `Send`, local sets keep to one thread (rule 8).
+    /// The bounds are those of the caller: pools demand `Send`, local sets keep to one thread (rule
+    /// 8).
     #[inline]
     pub(crate) fn allocate(
         self,

@@ -84,7 +84,7 @@ pub enum Home {
     Anywhere,
 }
 
-/// The word.
+/// The state word of a task.
 #[derive(Debug)]
 pub struct State(AtomicU64);
 
@@ -418,7 +418,8 @@ impl State {
     /// The running body enters a section that nothing may unwind out of. It counts such sections
     /// itself, so one bit is enough, and there is no limit that it could reach.
     pub fn hold_open(&self) {
-        // Relaxed: the body is HELD by this thread, which looks at it again before it gives it back.
+        // Relaxed: the body is HELD by this thread, which looks at it again before it gives it
+        // back.
         self.0.fetch_or(HELD_OPEN, Ordering::Relaxed);
     }
 
@@ -511,12 +512,12 @@ impl Snapshot {
         self.0 & JOIN_WAKER != 0
     }
 
-    /// Nested shields.
+    /// Returns how many shields are nested.
     pub fn shields(self) -> u8 {
         ((self.0 & SHIELD_MASK) >> 32) as u8
     }
 
-    /// References.
+    /// Returns how many references there are.
     pub fn references(self) -> u64 {
         self.0 / REF_ONE
     }

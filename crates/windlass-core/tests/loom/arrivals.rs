@@ -5,8 +5,8 @@ use windlass_core::sched::Arrivals;
 use windlass_core::sync::UnsafeCell;
 use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Two that arrive, each after it has written; the last one reads both. Then it all happens again, after a
-/// countdown as in a flow.
+/// Two that arrive, each after it has written; the last one reads both. Then it all happens again,
+/// after a countdown as in a flow.
 struct Round {
     arrivals: Arrivals,
     written: [UnsafeCell<usize>; 2],

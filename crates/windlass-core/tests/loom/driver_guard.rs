@@ -1,6 +1,6 @@
-//! The driver of SLEEP.md: while a worker is parked, the driver is taken, or an awake worker looks at
-//! it before it parks or leaves. A worker that is parked elsewhere with nobody in the driver would
-//! never hear of a timer: that is a deadlock, which loom reports.
+//! The driver of SLEEP.md: while a worker is parked, the driver is taken, or an awake worker looks
+//! at it before it parks or leaves. A worker that is parked elsewhere with nobody in the driver
+//! would never hear of a timer: that is a deadlock, which loom reports.
 
 use std::sync::Arc;
 
@@ -113,8 +113,8 @@ fn driver_guard_a_busy_worker_that_looks_parks_there_later() {
     });
 }
 
-/// Two workers leave that both search, one of them out of the driver. Its announcement counts on the
-/// other one, which has to look after it has left.
+/// Two workers leave that both search, one of them out of the driver. Its announcement counts on
+/// the other one, which has to look after it has left.
 #[test]
 fn driver_guard_of_two_that_leave_the_last_one_looks() {
     let mut model = loom::model::Builder::new();

@@ -148,8 +148,8 @@ fn idle_the_last_searcher_passes_the_call_on() {
     });
 }
 
-/// A pusher may see a searcher and say nothing; if that one leaves the pool instead of searching on, it
-/// has to tell somebody.
+/// A pusher may see a searcher and say nothing; if that one leaves the pool instead of searching
+/// on, it has to tell somebody.
 #[test]
 fn idle_a_worker_that_leaves_passes_the_call_on() {
     let mut model = loom::model::Builder::new();

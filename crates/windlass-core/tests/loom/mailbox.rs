@@ -22,7 +22,8 @@ fn read(value: Value) -> usize {
     value.0.with(|there| unsafe { *there })
 }
 
-/// A process as the runner sees it: a state word, two mailboxes, and what belongs to whoever holds it.
+/// A process as the runner sees it: a state word, two mailboxes, and what belongs to whoever holds
+/// it.
 struct Process {
     state: State,
     messages: Mailbox<Value>,

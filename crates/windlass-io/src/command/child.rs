@@ -1,8 +1,8 @@
 //! A command that runs.
 //!
-//! The kernel gives a descriptor for it (pidfd) that becomes readable at its end. Whoever waits waits
-//! for that; then the command is reaped, once. A child that is dropped before is given to a task that
-//! does the same, so no zombie is left while the runtime lives.
+//! The kernel gives a descriptor for it (pidfd) that becomes readable at its end. Whoever waits
+//! waits for that; then the command is reaped, once. A child that is dropped before is given to a
+//! task that does the same, so no zombie is left while the runtime lives.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -146,7 +146,8 @@ impl Child {
         self.running().try_wait()
     }
 
-    /// Ends its input and waits for its end; gives the same again if it had ended before. Cancel-safe.
+    /// Ends its input and waits for its end; gives the same again if it had ended before.
+    /// Cancel-safe.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
         self.running().wait().await

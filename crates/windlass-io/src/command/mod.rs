@@ -1,8 +1,8 @@
 //! Commands: processes of the operating system, with piped input and output.
 //!
-//! (A *process* in the sense of this library is something else: an actor with a mailbox.) The end of a
-//! command is an event of the driver like any other, so that nothing polls and no signal is needed. In
-//! a simulation there are none.
+//! (A *process* in the sense of this library is something else: an actor with a mailbox.) The end
+//! of a command is an event of the driver like any other, so that nothing polls and no signal is
+//! needed. In a simulation there are none.
 //!
 //! ```
 //! use windlass_runtime::Runtime;
@@ -59,7 +59,7 @@ impl Command {
         self
     }
 
-    /// Adds arguments.
+    /// Adds several arguments.
     pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
         self.command.args(arguments);
         self
@@ -167,8 +167,9 @@ impl Command {
         async { child?.wait().await }
     }
 
-    /// Starts it, collects its output and complaints unless they were sent elsewhere, and waits for its
-    /// end. Its input is empty unless it was given one. Dropped, as [`status`](Command::status).
+    /// Starts it, collects its output and complaints unless they were sent elsewhere, and waits for
+    /// its end. Its input is empty unless it was given one. Dropped, as
+    /// [`status`](Command::status).
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + Send + use<> {
         let [stdin, stdout, stderr] = self.given;
         if !stdin {

@@ -2,8 +2,9 @@
 //!
 //! At most one operation at a time is under way on a blocking thread; the next one waits for it.
 //! Reads take what they are asked for, and what a dropped read had taken is kept for the next one.
-//! Writes through the traits return when the bytes are copied; an error is told by the next operation
-//! or by `flush`. The methods of the file itself wait until the operating system has the bytes.
+//! Writes through the traits return when the bytes are copied; an error is told by the next
+//! operation or by `flush`. The methods of the file itself wait until the operating system has the
+//! bytes.
 
 use std::fs::{Metadata, Permissions};
 use std::future::{Future, poll_fn};

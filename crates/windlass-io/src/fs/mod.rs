@@ -1,8 +1,8 @@
 //! Files and directories.
 //!
-//! The operating system has no readiness for files, so each operation runs on a blocking thread. One
-//! that is dropped before its end has happened, or will: it is not undone. In a simulation they work
-//! on the real files, in lock-step.
+//! The operating system has no readiness for files, so each operation runs on a blocking thread.
+//! One that is dropped before its end has happened, or will: it is not undone. In a simulation they
+//! work on the real files, in lock-step.
 //!
 //! ```
 //! use windlass_runtime::Runtime;

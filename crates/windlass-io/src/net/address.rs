@@ -8,12 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 pub enum Address {
     /// A name, to be looked up.
     Name {
-        /// The host.
+        /// The name of the host.
         host: String,
-        /// The port.
+        /// The number of the port.
         port: u16,
     },
-    /// A number.
+    /// A numeric address and port.
     Socket(SocketAddr),
 }
 

@@ -4,8 +4,8 @@
 /// `receive_now` and `receive_from_now`.
 macro_rules! datagram_methods {
     ($address:ty) => {
-        /// Sends a datagram to the peer that this socket is connected to. Cancel-safe: it is sent as
-        /// a whole or not at all.
+        /// Sends a datagram to the peer that this socket is connected to. Cancel-safe: it is sent
+        /// as a whole or not at all.
         ///
         /// # Errors
         /// `NotConnected` (or `EDESTADDRREQ`) without a peer: `connect` first, or use `send_to`.
@@ -26,8 +26,8 @@ macro_rules! datagram_methods {
                 .poll_io(Direction::Write, cx, || self.send_now(bytes))
         }
 
-        /// The next datagram. What does not fit into the buffer is lost. Cancel-safe: a dropped wait
-        /// loses none.
+        /// The next datagram. What does not fit into the buffer is lost. Cancel-safe: a dropped
+        /// wait loses none.
         pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
             let received = self
                 .source()
@@ -76,14 +76,14 @@ macro_rules! datagram_methods {
                 .poll_io(Direction::Read, cx, || self.receive_from_now(buffer))
         }
 
-        /// Waits until there is something to receive, or an error. It may be a false alarm: follow it
-        /// with a `try_` method. Cancel-safe.
+        /// Waits until there is something to receive, or an error. It may be a false alarm: follow
+        /// it with a `try_` method. Cancel-safe.
         pub async fn readable(&self) -> io::Result<()> {
             ready(self.source(), Direction::Read).await
         }
 
-        /// Waits until there is room to send, or an error. It may be a false alarm: follow it with a
-        /// `try_` method. Cancel-safe.
+        /// Waits until there is room to send, or an error. It may be a false alarm: follow it with
+        /// a `try_` method. Cancel-safe.
         pub async fn writable(&self) -> io::Result<()> {
             ready(self.source(), Direction::Write).await
         }

@@ -27,8 +27,8 @@ pub struct OwnedReadHalf<S = TcpStream> {
     stream: Arc<S>,
 }
 
-/// The writing half of a stream that is shared by two owners. Dropping it ends the writing direction:
-/// the other side reads to the end.
+/// The writing half of a stream that is shared by two owners. Dropping it ends the writing
+/// direction: the other side reads to the end.
 #[derive(Debug)]
 pub struct OwnedWriteHalf<S: AsStream = TcpStream> {
     stream: Arc<S>,

@@ -1,10 +1,10 @@
 //! Bytes both ways, whatever the socket: what TCP and Unix streams and their halves have in common.
 //!
-//! A short transfer on a TCP socket clears its readiness (why no wake-up is lost: `driver::source`).
-//! Not so a short *read* on a Unix socket: the kernel ends a read after a message that carries
-//! descriptors or another sender's credentials, with more bytes behind it. (TCP has something alike,
-//! the urgent mark: a peer that sends urgent data may have what follows it delivered late. Nobody
-//! else is affected, and the mark has been obsolete for long.)
+//! A short transfer on a TCP socket clears its readiness (why no wake-up is lost:
+//! `driver::source`). Not so a short *read* on a Unix socket: the kernel ends a read after a
+//! message that carries descriptors or another sender's credentials, with more bytes behind it.
+//! (TCP has something alike, the urgent mark: a peer that sends urgent data may have what follows
+//! it delivered late. Nobody else is affected, and the mark has been obsolete for long.)
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
@@ -19,7 +19,7 @@ use windlass_runtime::driver::{Direction, Registered, Source, shut_down};
 #[derive(Debug)]
 pub struct Stream(pub(super) Kind);
 
-/// Which one.
+/// The kind of socket.
 #[derive(Debug)]
 pub(super) enum Kind {
     Tcp(Registered<mio::net::TcpStream>),
@@ -38,8 +38,8 @@ pub trait AsStream {
     fn as_stream(&self) -> &Stream;
 }
 
-/// The kernel moves no more than this at once, and no more slices: what is longer is cut short though
-/// there is more.
+/// The kernel moves no more than this at once, and no more slices: what is longer is cut short
+/// though there is more.
 const MOST_BYTES: usize = 0x7fff_f000;
 const MOST_SLICES: usize = 1024;
 
@@ -291,8 +291,8 @@ macro_rules! reading_methods {
             self.as_stream().try_read(buffer)
         }
 
-        /// Waits until there is something to read, or the end, or an error. It may be a false alarm:
-        /// follow it with `try_read`. Cancel-safe.
+        /// Waits until there is something to read, or the end, or an error. It may be a false
+        /// alarm: follow it with `try_read`. Cancel-safe.
         pub async fn readable(&self) -> ::std::io::Result<()> {
             self.as_stream()
                 .ready(windlass_runtime::driver::Direction::Read)
@@ -317,7 +317,8 @@ macro_rules! writing_methods {
             ::std::future::poll_fn(|cx| self.as_stream().poll_write_vectored(cx, buffers)).await
         }
 
-        /// Writes all of `bytes`. Not cancel-safe: how much was written before the drop is not known.
+        /// Writes all of `bytes`. Not cancel-safe: how much was written before the drop is not
+        /// known.
         pub async fn write_all(&mut self, mut bytes: &[u8]) -> ::std::io::Result<()> {
             while !bytes.is_empty() {
                 let written = self.write(bytes).await?;

@@ -63,8 +63,8 @@ enum Listener {
 }
 
 impl TcpListener {
-    /// Listens on `address`; port 0 takes a free one. Of several that a name stands for, on the first
-    /// that will do. A port whose last connections are still closing can be bound again.
+    /// Listens on `address`; port 0 takes a free one. Of several that a name stands for, on the
+    /// first that will do. A port whose last connections are still closing can be bound again.
     ///
     /// # Errors
     /// `AddrInUse` if somebody listens there: end that, or take another port.
@@ -98,9 +98,9 @@ impl TcpListener {
     ///
     /// # Errors
     /// An error does not end the listener. Out of descriptors (`EMFILE`, `ENFILE`) or memory, the
-    /// connection stays where it is and each call says so again at once, without waiting, as long as
-    /// that lasts: a loop that goes on after an error should sleep for a moment, and will then get
-    /// the connection.
+    /// connection stays where it is and each call says so again at once, without waiting, as long
+    /// as that lasts: a loop that goes on after an error should sleep for a moment, and will then
+    /// get the connection.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let accepted = self.source().io(Direction::Read, || self.accept_now());
         accepted.await
@@ -219,8 +219,8 @@ impl TcpStream {
     /// As `connect`, within a limit: a duration, an instant, a token.
     ///
     /// # Errors
-    /// `TimedOut` after the deadline, `ConnectionAborted` when the token was cancelled; else those of
-    /// `connect`.
+    /// `TimedOut` after the deadline, `ConnectionAborted` when the token was cancelled; else those
+    /// of `connect`.
     pub async fn connect_within(
         address: impl ToAddress,
         limit: impl Into<Limit<'_>>,
@@ -249,8 +249,8 @@ impl TcpStream {
         Ok(TcpStream(Stream(Kind::Tcp(Registered::here(socket)?))))
     }
 
-    /// Takes the stream out of the runtime. It is in non-blocking mode: call `set_nonblocking(false)`
-    /// to wait in its methods.
+    /// Takes the stream out of the runtime. It is in non-blocking mode: call
+    /// `set_nonblocking(false)` to wait in its methods.
     ///
     /// # Errors
     /// `Unsupported` in a simulation.
@@ -346,9 +346,10 @@ impl TcpStream {
         )
     }
 
-    /// What a drop does with bytes that were not sent yet (`SO_LINGER`): zero discards them and resets
-    /// the connection; none, the default, sends them in the background. Anything else makes the drop
-    /// block its worker for up to so long: better wait for the other side's end with a read.
+    /// What a drop does with bytes that were not sent yet (`SO_LINGER`): zero discards them and
+    /// resets the connection; none, the default, sends them in the background. Anything else makes
+    /// the drop block its worker for up to so long: better wait for the other side's end with a
+    /// read.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
         self.set(
             |socket| socket.set_linger(linger),
@@ -356,7 +357,8 @@ impl TcpStream {
         )
     }
 
-    /// What a drop does with bytes that were not sent yet; see [`set_linger`](TcpStream::set_linger).
+    /// What a drop does with bytes that were not sent yet; see
+    /// [`set_linger`](TcpStream::set_linger).
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         self.get(|socket| socket.linger(), |options| options.linger)
     }

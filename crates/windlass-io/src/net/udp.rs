@@ -14,8 +14,8 @@ use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
 use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
 
-/// A socket for UDP datagrams. All methods take `&self`: share it in an `Arc` to send in one task and
-/// receive in another.
+/// A socket for UDP datagrams. All methods take `&self`: share it in an `Arc` to send in one task
+/// and receive in another.
 ///
 /// A datagram arrives as a whole, late, out of order, twice or not at all.
 ///
@@ -74,8 +74,8 @@ impl UdpSocket {
         Ok(UdpSocket(Socket::Real(Registered::here(socket)?)))
     }
 
-    /// Takes the socket out of the runtime. It is in non-blocking mode: call `set_nonblocking(false)`
-    /// to wait in its methods.
+    /// Takes the socket out of the runtime. It is in non-blocking mode: call
+    /// `set_nonblocking(false)` to wait in its methods.
     ///
     /// # Errors
     /// `Unsupported` in a simulation.
@@ -98,8 +98,8 @@ impl UdpSocket {
 
     datagram_methods!(SocketAddr);
 
-    /// Sends a datagram to `address`; of several that a name stands for, to the first. Cancel-safe: it
-    /// is sent as a whole or not at all.
+    /// Sends a datagram to `address`; of several that a name stands for, to the first. Cancel-safe:
+    /// it is sent as a whole or not at all.
     ///
     /// # Errors
     /// `EMSGSIZE` if it is larger than a datagram can be: send less at once.

@@ -1,8 +1,9 @@
 //! Threads for what blocks: elastic, capped, retired when idle.
 //!
-//! They run closures (`spawn_blocking`) and give turns to the tasks of the io dispatcher, which have a
-//! limit of their own: of the threads, so many at most are inside a task's turn. A coroutine that has begun
-//! on one of them goes on there only, so each thread has an inbox, and stays while it is needed.
+//! They run closures (`spawn_blocking`) and give turns to the tasks of the io dispatcher, which
+//! have a limit of their own: of the threads, so many at most are inside a task's turn. A coroutine
+//! that has begun on one of them goes on there only, so each thread has an inbox, and stays while
+//! it is needed.
 
 mod config;
 mod error;

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct BlockingSnapshot {
-    /// Threads.
+    /// Threads that the pool has.
     pub threads: usize,
     /// Threads without a job.
     pub idle: usize,

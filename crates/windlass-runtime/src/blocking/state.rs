@@ -22,8 +22,9 @@ pub(super) struct State {
     /// Tasks of the io dispatcher that have not ended.
     pub(super) tasks: HashMap<u64, TaskRef>,
     pub(super) threads: usize,
-    /// Threads that have not looked at the queue for the first time; one at most. It starts the next one if
-    /// there is more to do: whoever submits does not wait for the system to make threads.
+    /// Threads that have not looked at the queue for the first time; one at most. It starts the
+    /// next one if there is more to do: whoever submits does not wait for the system to make
+    /// threads.
     pub(super) starting: usize,
     pub(super) idle: usize,
     /// Idle threads that were notified and are not awake yet: each has work that waits for it.

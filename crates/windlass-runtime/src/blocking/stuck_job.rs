@@ -9,7 +9,7 @@ use windlass_core::task::TaskRef;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StuckJob {
-    /// Its name.
+    /// The name of the job, if it has one.
     pub name: Option<String>,
     /// Where it was spawned.
     pub location: &'static Location<'static>,

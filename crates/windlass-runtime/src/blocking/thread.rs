@@ -87,7 +87,8 @@ impl BlockingPool {
         Ok(())
     }
 
-    /// There is more to do than there are threads for: starts one. Not under the lock, for which all wait.
+    /// There is more to do than there are threads for: starts one. Not under the lock, for which
+    /// all wait.
     fn start_next<'a>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
@@ -141,8 +142,8 @@ impl BlockingPool {
                 state.notified = state.notified.saturating_sub(1);
                 continue;
             }
-            // The limit retires the thread; nobody polls for work here. It counts from its last work, not
-            // from a call that was for another.
+            // The limit retires the thread; nobody polls for work here. It counts from its last
+            // work, not from a call that was for another.
             let left = retires_at.saturating_sub(clock::now());
             let (woken, timed_out) = self.work.wait_for(state, Duration::from_nanos(left));
             state = woken;

@@ -222,9 +222,9 @@ pub(super) struct CoroutineBody<F, T> {
     span: Option<BodySpan>,
 }
 
-// SAFETY: what has not begun is a closure that is `Send` (see the bounds of those who make one). What
-// has begun stays on its thread (its queue or `home` sees to it, which `resume` and `ending` look at), or its maker
-// has vouched for what is on its stack (`spawn_migrating`).
+// SAFETY: what has not begun is a closure that is `Send` (see the bounds of those who make one).
+// What has begun stays on its thread (its queue or `home` sees to it, which `resume` and `ending`
+// look at), or its maker has vouched for what is on its stack (`spawn_migrating`).
 unsafe impl<F: Send, T: Send> Send for CoroutineBody<F, T> {}
 
 impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
@@ -302,7 +302,8 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
 
     fn ending(&self) -> Ending {
         let frame = self.machine.frame();
-        // Its frames must not run on a thread that is not theirs. One that goes on waiting never unwinds.
+        // Its frames must not run on a thread that is not theirs. One that goes on waiting never
+        // unwinds.
         if !self.machine.has_begun() || frame.has_given_up() || !self.is_at_home() {
             return Ending::Drop;
         }

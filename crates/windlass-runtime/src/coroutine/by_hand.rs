@@ -1,15 +1,16 @@
 //! Coroutines that are driven by hand, without a runtime.
 //!
 //! A coroutine's frames may hold what belongs to the thread: a reference that `LocalKey::with` gave
-//! out, for one. So they must not go on after the thread's destructors have begun, and must have ended
-//! by then. A coroutine that could be put into a thread-local would go on there when that is destroyed.
-//! So the type has a lifetime that nothing outside of [`drive`] has, and it cannot leave the call; and
-//! `drive` returns only after all its coroutines have unwound, those that were forgotten included.
+//! out, for one. So they must not go on after the thread's destructors have begun, and must have
+//! ended by then. A coroutine that could be put into a thread-local would go on there when that is
+//! destroyed. So the type has a lifetime that nothing outside of [`drive`] has, and it cannot leave
+//! the call; and `drive` returns only after all its coroutines have unwound, those that were
+//! forgotten included.
 //!
-//! One that cannot unwind (C code is on its stack, or it swallows its cancellation) is leaked, and its
-//! thread stays (`windlass_core::thread_end`). Rejected: leaking what is dropped, because others may use
-//! what it has lent them; a mark in a thread-local of our own, which is destroyed later than keys that
-//! are younger.
+//! One that cannot unwind (C code is on its stack, or it swallows its cancellation) is leaked, and
+//! its thread stays (`windlass_core::thread_end`). Rejected: leaking what is dropped, because
+//! others may use what it has lent them; a mark in a thread-local of our own, which is destroyed
+//! later than keys that are younger.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -147,8 +148,8 @@ impl<'d> Driver<'d> {
         })
     }
 
-    /// Lets the coroutines unwind whose handles were forgotten, or dropped while the thread unwound.
-    /// Destructors may make more of them meanwhile.
+    /// Lets the coroutines unwind whose handles were forgotten, or dropped while the thread
+    /// unwound. Destructors may make more of them meanwhile.
     fn finish_all(&self) -> Result<(), Payload> {
         let mut result = Ok(());
         loop {
@@ -192,8 +193,8 @@ pub struct Coroutine<'d, T: 'static> {
     lifetime: PhantomData<*mut &'d ()>,
 }
 
-/// Borrowed while it is resumed, and no other code has it then: the handle is borrowed, too, and the
-/// driver looks at it only after the last resume.
+/// Borrowed while it is resumed, and no other code has it then: the handle is borrowed, too, and
+/// the driver looks at it only after the last resume.
 struct Driven<T> {
     machine: RefCell<PinnedMachine<T>>,
 }
@@ -223,8 +224,8 @@ pub enum Finish<T> {
     /// The thread unwinds at the moment, or is inside of another runtime than the one in which the
     /// coroutine began: it unwinds at the end of [`drive`].
     Later,
-    /// It is inside of foreign code, which nothing unwinds out of, or goes on waiting although it is told
-    /// to end. It is leaked with its stack, and its thread stays.
+    /// It is inside of foreign code, which nothing unwinds out of, or goes on waiting although it
+    /// is told to end. It is leaked with its stack, and its thread stays.
     Leaked,
 }
 
@@ -249,15 +250,16 @@ impl<T: 'static> Driven<T> {
             return Ok(Finish::NotBegun);
         }
         if panicking() || !machine.frame().is_on_its_pool() {
-            // What runs on its stack would believe that it unwinds itself, and neither wait nor end. Or
-            // this is inside of a runtime in which it did not begin.
+            // What runs on its stack would believe that it unwinds itself, and neither wait nor
+            // end. Or this is inside of a runtime in which it did not begin.
             return Ok(Finish::Later);
         }
         let woken = Arc::new(Woken(Notify::new()));
         machine.frame().finish_by_hand(Waker::from(woken.clone()));
         while !machine.frame().is_in_foreign_code() && !machine.frame().has_given_up() {
             match machine.as_mut().resume() {
-                // In a section it waits for others that borrow from it, and cannot unwind before they end.
+                // In a section it waits for others that borrow from it, and cannot unwind before
+                // they end.
                 Poll::Pending if machine.frame().is_shielded() => {
                     if !frame::wait_shielded(woken.0.notified()) {
                         break;
@@ -312,8 +314,8 @@ impl<T: 'static> Coroutine<'_, T> {
         }
     }
 
-    /// Lets it unwind, as a cancellation does: the wait it is in raises, and so does each later one. One
-    /// that catches that and waits again, a thousand times over, is leaked.
+    /// Lets it unwind, as a cancellation does: the wait it is in raises, and so does each later
+    /// one. One that catches that and waits again, a thousand times over, is leaked.
     ///
     /// # Panics
     /// With a panic of its destructors.

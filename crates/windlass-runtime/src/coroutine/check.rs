@@ -5,17 +5,18 @@
 //! leaves a trace there. And whoever suspends a coroutine must be running on its stack.
 //!
 //! After a coroutine was suspended no thread-local of the program may point into its stack: that is
-//! what a library leaves behind that keeps a pointer to a frame in a thread-local for the duration of a
-//! call (`scoped-tls`). The next coroutine on the thread would find it, and restore it later, when the
-//! frame is gone. Ours are exchanged at every switch, so what is left is another library's. On Linux
-//! the thread's block of thread-locals is searched for such words; elsewhere it is not.
+//! what a library leaves behind that keeps a pointer to a frame in a thread-local for the duration
+//! of a call (`scoped-tls`). The next coroutine on the thread would find it, and restore it later,
+//! when the frame is gone. Ours are exchanged at every switch, so what is left is another
+//! library's. On Linux the thread's block of thread-locals is searched for such words; elsewhere it
+//! is not.
 //!
-//! Nor may a coroutine be suspended while it makes the initial value of a `thread_local!`. The names of
-//! the functions on its stack tell, in programs that have symbols. Naming them takes long, so each
-//! depth at which a coroutine of one kind is suspended is looked at once.
+//! Nor may a coroutine be suspended while it makes the initial value of a `thread_local!`. The
+//! names of the functions on its stack tell, in programs that have symbols. Naming them takes long,
+//! so each depth at which a coroutine of one kind is suspended is looked at once.
 //!
-//! Nor may a coroutine be suspended while it exits the process, by the destructor of a thread-local that
-//! waits: others on the thread would go on with thread-locals that are gone.
+//! Nor may a coroutine be suspended while it exits the process, by the destructor of a thread-local
+//! that waits: others on the thread would go on with thread-locals that are gone.
 
 use std::backtrace::Backtrace;
 use std::collections::HashSet;
@@ -47,7 +48,8 @@ fn canaries(frame: &Frame) -> *mut [u64; WORDS] {
 pub(super) fn begin(frame: &Frame) {
     let on = ON.get_or_init(|| std::env::var("WINDLASS_CHECK").is_ok_and(|value| value == "1"));
     if *on {
-        // SAFETY: the lowest usable words of a stack that nobody else has (rule 2), aligned to a page.
+        // SAFETY: the lowest usable words of a stack that nobody else has (rule 2), aligned to a
+        // page.
         unsafe { canaries(frame).write([CANARY; WORDS]) };
     }
 }
@@ -115,8 +117,8 @@ fn check_stack(frame: &Frame) {
     }
 }
 
-/// Where this thread's stack ends at the moment. Not the address of a variable: AddressSanitizer keeps
-/// variables elsewhere.
+/// Where this thread's stack ends at the moment. Not the address of a variable: AddressSanitizer
+/// keeps variables elsewhere.
 #[inline(always)]
 fn stack_pointer() -> usize {
     let address: usize;
@@ -138,7 +140,8 @@ fn stack_pointer() -> usize {
     address
 }
 
-/// Where coroutines of one kind were spawned, and how deep their stacks were when they were suspended.
+/// Where coroutines of one kind were spawned, and how deep their stacks were when they were
+/// suspended.
 type Seen = HashSet<(Option<&'static Location<'static>>, usize)>;
 
 fn check_initial_values(frame: &Frame, depth: usize) {

@@ -4,43 +4,46 @@
 //!
 //! 1. **In place.** A frame does not move from the first resume of its coroutine to its end: it is
 //!    part of a pinned body, or of a box. The coroutine's stack points at it.
-//! 2. **One thread at a time.** Only the thread that resumes a coroutine, or the coroutine itself on
-//!    that thread, touches its frame and its stack. Which thread that is changes only between two
-//!    resumes, and for a pinned task never.
+//! 2. **One thread at a time.** Only the thread that resumes a coroutine, or the coroutine itself
+//!    on that thread, touches its frame and its stack. Which thread that is changes only between
+//!    two resumes, and for a pinned task never.
 //! 3. **Own stack.** `yielder` points at the base of the coroutine's own stack and is used only by
 //!    code that runs on it, which is why that stack is still there.
-//! 4. **Own context.** The context that a future is polled with lies on the coroutine's own stack, in
-//!    the frame of the wait that polls. So it is there until that poll returns, also if the future
-//!    waits inside of its poll and the coroutine is suspended meanwhile. (A context of the resume
-//!    would be gone by then: the resume that began the poll has returned.)
-//! 5. **Own task.** `task` is the header of the block that the frame is part of, so it lives as long.
-//! 6. **Never dropped half-way.** The frames on a suspended stack are never dropped or unmapped: they
-//!    may be borrowed by others (`scope`), or be C code. They unwind, or they are leaked.
+//! 4. **Own context.** The context that a future is polled with lies on the coroutine's own stack,
+//!    in the frame of the wait that polls. So it is there until that poll returns, also if the
+//!    future waits inside of its poll and the coroutine is suspended meanwhile. (A context of the
+//!    resume would be gone by then: the resume that began the poll has returned.)
+//! 5. **Own task.** `task` is the header of the block that the frame is part of, so it lives as
+//!    long.
+//! 6. **Never dropped half-way.** The frames on a suspended stack are never dropped or unmapped:
+//!    they may be borrowed by others (`scope`), or be C code. They unwind, or they are leaked.
 //! 7. **Same point.** A coroutine is suspended only by code at the point at which it was resumed
-//!    (`context::SuspendPoint`): not inside the turn of another task, nor inside a thread's wait. What
-//!    else its frames have put into thread-locals of ours is exchanged at every switch.
-//! 8. **Same pool.** A coroutine that began on a worker is resumed by workers of that pool only: its
-//!    frames may be in the middle of a fork-join.
+//!    (`context::SuspendPoint`): not inside the turn of another task, nor inside a thread's wait.
+//!    What else its frames have put into thread-locals of ours is exchanged at every switch.
+//! 8. **Same pool.** A coroutine that began on a worker is resumed by workers of that pool only:
+//!    its frames may be in the middle of a fork-join.
 //!
 //! 9. **Thread-locals stay.** The thread-locals of a thread are destroyed after the frames of the
 //!    coroutines that began on it have unwound; a thread on which some never do stays
 //!    (`windlass_core::thread_end`).
 //!
 //! **The one limit of safe coroutines** is a thread-local of another library that relies on calls
-//! of a thread being nested. Coroutines that take turns on a thread are not, and we cannot see or exchange
-//! what is not ours. It has three forms, and `WINDLASS_CHECK=1` looks for all of them (`check.rs`):
+//! of a thread being nested. Coroutines that take turns on a thread are not, and we cannot see or
+//! exchange what is not ours. It has three forms, and `WINDLASS_CHECK=1` looks for all of them
+//! (`check.rs`):
 //!
-//! - What a library keeps in a thread-local for the duration of a call, by a pointer to something on the
-//!   stack (the crate `scoped-tls` does so). If two coroutines of one worker wait inside such a call, the
-//!   pointers are restored in the wrong order, and one may dangle.
-//! - The initial value of a `thread_local!` may be made twice if a coroutine waits while it makes it:
-//!   the second one takes the place of the first, to which others may have references.
+//! - What a library keeps in a thread-local for the duration of a call, by a pointer to something
+//!   on the stack (the crate `scoped-tls` does so). If two coroutines of one worker wait inside
+//!   such a call, the pointers are restored in the wrong order, and one may dangle.
+//! - The initial value of a `thread_local!` may be made twice if a coroutine waits while it makes
+//!   it: the second one takes the place of the first, to which others may have references.
 //! - `exit` destroys the thread-locals of its thread. If a coroutine calls it, and one of these
-//!   destructors waits, the coroutine is suspended in the middle of it, and others on the thread may go on
-//!   with references to thread-locals that are gone.
+//!   destructors waits, the coroutine is suspended in the middle of it, and others on the thread
+//!   may go on with references to thread-locals that are gone.
 //!
-//! A migrating coroutine may find itself on another thread after a suspension. So nothing here keeps
-//! a reference to a thread-local over one, and what reads a thread-local is a function of its own.
+//! A migrating coroutine may find itself on another thread after a suspension. So nothing here
+//! keeps a reference to a thread-local over one, and what reads a thread-local is a function of its
+//! own.
 
 use std::cell::{Cell, OnceCell};
 use std::future::{Future, poll_fn};
@@ -82,7 +85,7 @@ pub(super) struct Frame {
     foreign: Cell<u64>,
     /// Nested destructors that its stack still has room for, while it is suspended.
     levels_left: LevelsLeft,
-    /// Cancellations raised.
+    /// Number of cancellations that were raised in it.
     raised: Cell<usize>,
     /// Driven by hand, and told to end: what it waits for wakes this from then on.
     finishing: OnceCell<Waker>,
@@ -121,9 +124,9 @@ pub(super) fn current<'a>() -> Option<&'a Frame> {
     unsafe { CURRENT.with(Cell::get).as_ref() }
 }
 
-/// As `current`, if the coroutine may be suspended here
-/// (rule 7): inside of a task that the coroutine runs itself (a local set, an unconfined task) it may
-/// not, because suspending would suspend the wrong one.
+/// As `current`, if the coroutine may be suspended here (rule 7): inside of a task that the
+/// coroutine runs itself (a local set, an unconfined task) it may not, because suspending would
+/// suspend the wrong one.
 #[inline(never)]
 pub(super) fn running<'a>() -> Option<&'a Frame> {
     // SAFETY: as in `current`.
@@ -147,14 +150,15 @@ impl Frame {
         self.resumed_at.set(context::suspend_point());
         let before = context::installed_before();
         let outer = replace_current(self);
-        // SAFETY: it was taken out below, when this coroutine was suspended last. Its frames are still
-        // there (rule 6).
+        // SAFETY: it was taken out below, when this coroutine was suspended last. Its frames are
+        // still there (rule 6).
         unsafe { context::put_back(self.taken_out.take()) };
         self.levels_left.exchange();
         // It does not unwind: what a coroutine raises is caught on its own stack.
         let result = match self.pool.get() {
             Some(_) => switch(),
-            // On a worker there is no need: a worker is in its own runtime, whatever was entered there.
+            // On a worker there is no need: a worker is in its own runtime, whatever was entered
+            // there.
             None => handle::with_entered(&self.entered, switch),
         };
         self.levels_left.exchange();
@@ -212,8 +216,8 @@ impl Frame {
         self.parking.get_or_init(Arc::default)
     }
 
-    /// From now on every suspension point raises, and what a wait inside of a section waits for wakes
-    /// `waker`.
+    /// From now on every suspension point raises, and what a wait inside of a section waits for
+    /// wakes `waker`.
     pub(super) fn finish_by_hand(&self, waker: Waker) {
         let _ = self.finishing.set(waker);
     }
@@ -258,8 +262,8 @@ impl Frame {
         }
     }
 
-    /// Unwinds. A coroutine that has caught that too often is suspended instead, for good: its owner
-    /// sees it and leaks it.
+    /// Unwinds. A coroutine that has caught that too often is suspended instead, for good: its
+    /// owner sees it and leaks it.
     #[cold]
     fn raise(&self) {
         self.raised.set(self.raised.get() + 1);
@@ -292,19 +296,21 @@ impl Frame {
         }
     }
 
-    /// A function of its own, so that nothing a poll looks up for its thread is used after a switch.
+    /// A function of its own, so that nothing a poll looks up for its thread is used after a
+    /// switch.
     #[inline(never)]
     fn poll<F: Future>(&self, future: Pin<&mut F>) -> Poll<F::Output> {
         self.with_context(|cx| future.poll(cx))
     }
 
-    /// Calls `f` with a context whose waker resumes this coroutine. If it is driven by hand, a wake has
-    /// an effect only while it is told to end.
+    /// Calls `f` with a context whose waker resumes this coroutine. If it is driven by hand, a wake
+    /// has an effect only while it is told to end.
     #[inline(always)]
     fn with_context<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         match self.task.get() {
-            // SAFETY: rules 4 and 5: the context is on this stack, and the block outlives its frames. The
-            // pointer is the one that the turn was begun with, which is the whole block's.
+            // SAFETY: rules 4 and 5: the context is on this stack, and the block outlives its
+            // frames. The pointer is the one that the turn was begun with, which is the whole
+            // block's.
             Some(task) => unsafe { with_context(task, f) },
             None => {
                 let waker = self.finishing.get().unwrap_or(Waker::noop());
@@ -329,10 +335,11 @@ impl Frame {
         self.with_context(|cx| cx.waker().wake_by_ref());
     }
 
-    /// Goes back to whoever resumed, until the next resume; raises if the coroutine is cancelled then.
+    /// Goes back to whoever resumed, until the next resume; raises if the coroutine is cancelled
+    /// then.
     ///
-    /// Inlined up to the caller's own code: after a switch the processor does not expect the returns of
-    /// functions that were called before it, and each costs as much as the switch.
+    /// Inlined up to the caller's own code: after a switch the processor does not expect the
+    /// returns of functions that were called before it, and each costs as much as the switch.
     #[inline(always)]
     fn suspend(&self) {
         self.switch_away();
@@ -361,10 +368,10 @@ impl Frame {
         Shielded { frame: self }
     }
 
-    /// While a thread unwinds, others that ran on it would seem to unwind too: `panicking()` belongs to
-    /// the thread. So the thread waits, even if a `block_on` waits further down, and nobody else can use
-    /// the thread meanwhile. In a simulation that would be for ever: there a future that is not ready
-    /// at once is refused, unless nothing may unwind here.
+    /// While a thread unwinds, others that ran on it would seem to unwind too: `panicking()`
+    /// belongs to the thread. So the thread waits, even if a `block_on` waits further down, and
+    /// nobody else can use the thread meanwhile. In a simulation that would be for ever: there a
+    /// future that is not ready at once is refused, unless nothing may unwind here.
     #[cold]
     fn block_thread<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
@@ -400,8 +407,8 @@ impl Drop for Shielded<'_> {
 }
 
 /// Waits for `future`, and nothing unwinds out of the wait: the coroutine that this code runs on is
-/// suspended, or else the thread sleeps. False: it would sleep for ever, because it is the one thread of a
-/// simulation.
+/// suspended, or else the thread sleeps. False: it would sleep for ever, because it is the one
+/// thread of a simulation.
 pub(super) fn wait_shielded(future: impl Future) -> bool {
     if let Some(frame) = running().filter(|_| !panicking()) {
         let _shield = frame.shield();
@@ -424,8 +431,8 @@ pub(super) fn suspend_in_block_on(
         return false;
     };
     if shielded && frame.is_driven_by_hand() {
-        // It waits for a job that borrows from it, which ends by itself. What it waits for would keep the
-        // waker of its first poll, and so would not wake who finishes the coroutine.
+        // It waits for a job that borrows from it, which ends by itself. What it waits for would
+        // keep the waker of its first poll, and so would not wake who finishes the coroutine.
         return false;
     }
     let _shield = shielded.then(|| frame.shield());

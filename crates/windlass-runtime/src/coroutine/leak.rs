@@ -11,7 +11,7 @@ use crate::handle::Handle;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LeakedCoroutine {
-    /// Its name.
+    /// The name of the coroutine, if it has one.
     pub name: Option<String>,
     /// Where it was spawned; none for one that is driven by hand.
     pub location: Option<&'static Location<'static>>,

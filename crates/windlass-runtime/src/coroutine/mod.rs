@@ -27,13 +27,13 @@
 //! assert_eq!(coroutine::wait(sum)?, 10);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! Any future can be waited for, and a coroutine's handle is the same [`JoinHandle`] as a task's: join
-//! it from a future, from another coroutine or from a plain thread.
+//! Any future can be waited for, and a coroutine's handle is the same [`JoinHandle`] as a task's:
+//! join it from a future, from another coroutine or from a plain thread.
 //!
-//! A coroutine can be stolen until it starts; then it stays on its worker, because its stack may hold
-//! what belongs to the thread. When it is cancelled, the wait it is in unwinds (with
-//! [`Cancelled`] as the payload, and no panic hook), and so does each later one: destructors run, on
-//! its own stack. See `docs/coroutines.md` for the rules.
+//! A coroutine can be stolen until it starts; then it stays on its worker, because its stack may
+//! hold what belongs to the thread. When it is cancelled, the wait it is in unwinds (with
+//! [`Cancelled`] as the payload, and no panic hook), and so does each later one: destructors run,
+//! on its own stack. See `docs/coroutines.md` for the rules.
 
 mod body;
 mod by_hand;
@@ -71,8 +71,8 @@ pub use self::slab::StackError;
 pub(crate) use self::slab::stacks_in_use;
 pub(crate) use self::stack::on_fresh_stack;
 
-/// With this a cancelled coroutine unwinds. Whoever catches it (`catch_unwind`) is told again at the
-/// next suspension point.
+/// With this a cancelled coroutine unwinds. Whoever catches it (`catch_unwind`) is told again at
+/// the next suspension point.
 pub use windlass_core::task::Unwound as Cancelled;
 
 /// The usable size of a stack unless told otherwise.
@@ -109,10 +109,10 @@ where
 ///
 /// # Safety
 /// Over a suspension point nothing on its stack may belong to a thread: no reference to a
-/// thread-local, no `Rc`, no lock guard of the standard library, nothing else that is not `Send`. That
-/// includes what the compiler keeps there: functions that use a thread-local both before and after a
-/// suspension point may see the old thread's. Nor may it be suspended inside of a closure that it has given to
-/// [`fork_join`](crate::fork_join): that belongs to a worker.
+/// thread-local, no `Rc`, no lock guard of the standard library, nothing else that is not `Send`.
+/// That includes what the compiler keeps there: functions that use a thread-local both before and
+/// after a suspension point may see the old thread's. Nor may it be suspended inside of a closure
+/// that it has given to [`fork_join`](crate::fork_join): that belongs to a worker.
 #[track_caller]
 pub unsafe fn spawn_migrating<T, F>(f: F) -> JoinHandle<T>
 where
@@ -222,7 +222,8 @@ impl Builder {
     /// Starts a coroutine on the runtime this thread is in, or else on the process-wide default.
     ///
     /// Its stack is made when it first runs. If there is none, the handle resolves like that of a
-    /// coroutine that panicked with a [`StackError`]; [`try_spawn`](Builder::try_spawn) tells at once.
+    /// coroutine that panicked with a [`StackError`]; [`try_spawn`](Builder::try_spawn) tells at
+    /// once.
     pub fn spawn<T, F>(self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -240,8 +241,8 @@ impl Builder {
         handle.spawn_request(self.request(f, false))
     }
 
-    /// As `spawn`, on a dispatcher; on the default one instead of the unconfined one, because a coroutine
-    /// stays on a thread, and that has none.
+    /// As `spawn`, on a dispatcher; on the default one instead of the unconfined one, because a
+    /// coroutine stays on a thread, and that has none.
     pub fn spawn_at<T, F>(self, dispatcher: &Dispatcher, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -309,8 +310,8 @@ fn describe(task: &Header) -> String {
 }
 
 /// Refuses what has to wait where it stands and cannot: inside a future, and in a destructor that
-/// runs while the thread unwinds inside a `block_on`. Before anything is started, because afterwards
-/// nothing may unwind.
+/// runs while the thread unwinds inside a `block_on`. Before anything is started, because
+/// afterwards nothing may unwind.
 #[track_caller]
 fn refuse_in_future(what: &str) {
     let is_inside = is_inside();

@@ -1,8 +1,8 @@
 //! What AddressSanitizer has to be told about stacks that are switched (`cargo xtask san`).
 //!
-//! It keeps an idea of which stack a thread is on, for frames that it moves to the heap and for code
-//! that unwinds. Every switch is announced on the side that leaves and confirmed on the side that
-//! arrives. In every other build all of this is nothing.
+//! It keeps an idea of which stack a thread is on, for frames that it moves to the heap and for
+//! code that unwinds. Every switch is announced on the side that leaves and confirmed on the side
+//! that arrives. In every other build all of this is nothing.
 
 #[cfg(windlass_asan)]
 pub(super) use annotated::{Side, unpoison};
@@ -72,8 +72,8 @@ mod annotated {
             }
         }
 
-        /// This side is about to be left for the stack that it was entered from; `for_good`: nothing
-        /// comes back to it.
+        /// This side is about to be left for the stack that it was entered from; `for_good`:
+        /// nothing comes back to it.
         pub(in super::super) fn leave(&self, for_good: bool) {
             let (bottom, size) = self.other.get();
             let save = match for_good {

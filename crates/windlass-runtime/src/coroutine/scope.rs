@@ -6,11 +6,12 @@
 //!
 //! 1. A child counts as running from before its closure is handed on until after its closure and
 //!    everything in it is dropped (the order of `Child`'s fields, and of the end of `run`).
-//! 2. `scope` waits for that count, whatever happens: it catches the panic or the cancellation of its
-//!    own code and resumes it afterwards, and its last wait is shielded. Where it could not wait it
-//!    refuses to begin. Should the last wait panic all the same, the process ends (`NoUnwind`).
-//! 3. A child that is leaked never counts as ended, so the scope above it never returns: it is leaked
-//!    too, with the frames that are borrowed (rule 6 of `frame.rs`).
+//! 2. `scope` waits for that count, whatever happens: it catches the panic or the cancellation of
+//!    its own code and resumes it afterwards, and its last wait is shielded. Where it could not
+//!    wait it refuses to begin. Should the last wait panic all the same, the process ends
+//!    (`NoUnwind`).
+//! 3. A child that is leaked never counts as ended, so the scope above it never returns: it is
+//!    leaked too, with the frames that are borrowed (rule 6 of `frame.rs`).
 //! 4. A result stays in its packet, which the child drops before it counts as ended; who else may
 //!    hold one is a handle, and handles do not outlive the scope (`'scope`).
 
@@ -32,8 +33,8 @@ use windlass_sync::lock::Notify;
 
 type Payload = Box<dyn Any + Send>;
 
-/// Runs `f`, which may start coroutines that borrow what outlives this call; returns when all of them
-/// have ended.
+/// Runs `f`, which may start coroutines that borrow what outlives this call; returns when all of
+/// them have ended.
 ///
 /// ```
 /// use windlass_runtime::{Runtime, coroutine};
@@ -50,13 +51,14 @@ type Payload = Box<dyn Any + Send>;
 /// assert_eq!(coroutine::wait(longest)?, Some(5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-/// In a coroutine the wait suspends it; on a plain thread it blocks. If `f` panics, or the coroutine is
-/// cancelled meanwhile, the children are cancelled, and the panic or cancellation goes on after they
-/// have ended. The panic of a child goes to its handle; if nobody joins it, it comes out of `scope`.
+/// In a coroutine the wait suspends it; on a plain thread it blocks. If `f` panics, or the
+/// coroutine is cancelled meanwhile, the children are cancelled, and the panic or cancellation goes
+/// on after they have ended. The panic of a child goes to its handle; if nobody joins it, it comes
+/// out of `scope`.
 ///
 /// # Panics
-/// As said; and, before `f` is called, inside a future (of a task, or of a `block_on`), which it would
-/// block.
+/// As said; and, before `f` is called, inside a future (of a task, or of a `block_on`), which it
+/// would block.
 ///
 /// What is borrowed must outlive the scope:
 ///
@@ -323,8 +325,8 @@ impl<T, F: FnOnce() -> T> Child<T, F> {
 }
 
 impl Children {
-    /// Gives up one of the two references to a packet. The last one has the result, and if that is a
-    /// panic, the scope gets it.
+    /// Gives up one of the two references to a packet. The last one has the result, and if that is
+    /// a panic, the scope gets it.
     fn look_into<T>(&self, packet: Arc<Packet<T>>) {
         let Some(packet) = Arc::into_inner(packet) else {
             return;

@@ -6,8 +6,8 @@
 //! `mprotect` and with it the limit, which is told as an error.
 //!
 //! Slabs stay mapped for the life of the process, so that anybody may look at a slot of one: what
-//! is bounded by the most coroutines there ever were is address space. Memory goes back when a stack
-//! does (see `stack.rs`).
+//! is bounded by the most coroutines there ever were is address space. Memory goes back when a
+//! stack does (see `stack.rs`).
 
 use std::fmt;
 use std::io;
@@ -21,7 +21,7 @@ use windlass_core::task::TaskId;
 
 /// The smallest stack; sizes are this times a power of two.
 const SMALLEST: usize = 16 << 10;
-/// 1 GiB.
+/// Number of sizes; the largest is 1 GiB.
 const SIZES: usize = 17;
 const FIRST_STACKS: usize = 32;
 const MOST_STACKS: usize = 4096;
@@ -90,7 +90,7 @@ impl SizeClass {
         self.0
     }
 
-    /// Usable bytes.
+    /// Returns the usable bytes of a stack.
     pub(super) fn size(self) -> usize {
         SMALLEST << self.0
     }
@@ -98,7 +98,7 @@ impl SizeClass {
 
 pub(super) const CLASSES: usize = SIZES;
 
-/// One mapping.
+/// One mapping of stacks.
 struct Slab {
     base: NonNull<u8>,
     class: SizeClass,
@@ -336,7 +336,7 @@ pub(crate) struct StackUse {
     pub(crate) task: u64,
     /// Where that was spawned.
     pub(crate) location: &'static Location<'static>,
-    /// Usable bytes.
+    /// Usable bytes of the stack.
     pub(crate) size: usize,
     /// How many of them were ever touched, in whole pages, since the stack's memory was new.
     pub(crate) peak: usize,

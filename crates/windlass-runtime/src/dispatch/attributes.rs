@@ -39,7 +39,7 @@ pub enum Scheduling {
         runtime: Duration,
         /// When it has to be done, from the period's begin.
         deadline: Duration,
-        /// How often.
+        /// The time between two activations.
         period: Duration,
     },
 }
@@ -58,7 +58,7 @@ pub enum OnRefusal {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AttributeError {
-    /// Which.
+    /// The name of the attribute.
     pub attribute: &'static str,
     /// What the system said, or that it has something else than was asked for.
     pub error: io::Error,

@@ -17,7 +17,8 @@ static WANTED: Mutex<usize> = Mutex::new(0);
 /// Keeps all memory that the process has and will have from being paged out (`mlockall`).
 ///
 /// # Errors
-/// If the process has no right to it (CAP_IPC_LOCK, RLIMIT_MEMLOCK), or the system does not know it.
+/// If the process has no right to it (CAP_IPC_LOCK, RLIMIT_MEMLOCK), or the system does not know
+/// it.
 pub fn lock_memory() -> io::Result<MemoryLock> {
     let mut wanted = WANTED.lock();
     if *wanted == 0 {

@@ -61,9 +61,9 @@ pub(crate) use self::unconfined_tasks::UnconfinedTasks;
 
 /// Says where work runs. Cheap to clone.
 ///
-/// A private pool ([`custom`](Dispatcher::custom), [`single`](Dispatcher::single)) ends with the last of
-/// its handles: its tasks are cancelled and its threads joined; if that handle is dropped on one of these
-/// very threads, somebody else joins them.
+/// A private pool ([`custom`](Dispatcher::custom), [`single`](Dispatcher::single)) ends with the
+/// last of its handles: its tasks are cancelled and its threads joined; if that handle is dropped
+/// on one of these very threads, somebody else joins them.
 #[derive(Clone)]
 pub struct Dispatcher {
     kind: Kind,
@@ -84,7 +84,7 @@ enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DispatcherSnapshot {
-    /// Its name.
+    /// The name of the dispatcher.
     pub name: String,
     /// Its pool, if it has one of its own.
     pub pool: Option<PoolSnapshot>,
@@ -114,9 +114,9 @@ impl Dispatcher {
         Dispatcher::of(Kind::Default(runtime.clone()))
     }
 
-    /// Threads that may block, of the runtime this thread is in or else of the process-wide default: as
-    /// many as there are turns to give, up to a limit (`Builder::max_io_threads`), and none when there is
-    /// nothing to do.
+    /// Threads that may block, of the runtime this thread is in or else of the process-wide
+    /// default: as many as there are turns to give, up to a limit (`Builder::max_io_threads`), and
+    /// none when there is nothing to do.
     pub fn io() -> Dispatcher {
         Dispatcher::io_of(&Handle::current_or_default())
     }
@@ -131,7 +131,8 @@ impl Dispatcher {
         Builder::new(workers).build()
     }
 
-    /// A thread of its own that does one thing after another, in the order in which it was asked to.
+    /// A thread of its own that does one thing after another, in the order in which it was asked
+    /// to.
     pub fn single() -> Result<Dispatcher, DispatcherError> {
         Builder::single().build()
     }
@@ -141,20 +142,21 @@ impl Dispatcher {
         Builder::new(workers)
     }
 
-    /// No thread at all: a task runs inside `spawn` until it first suspends, and then wherever it is woken
-    /// (on the workers of the waker's pool, or of the default if that is no worker), never inside `wake`.
+    /// No thread at all: a task runs inside `spawn` until it first suspends, and then wherever it
+    /// is woken (on the workers of the waker's pool, or of the default if that is no worker), never
+    /// inside `wake`.
     pub fn unconfined() -> Dispatcher {
         Dispatcher::of(Kind::Unconfined(Handle::current_or_default()))
     }
 
-    /// The same dispatcher, whose tasks are of this class unless they say otherwise. Classes count on pools;
-    /// `io`, `single` and `unconfined` have none.
+    /// The same dispatcher, whose tasks are of this class unless they say otherwise. Classes count
+    /// on pools; `io`, `single` and `unconfined` have none.
     pub fn with_class(mut self, class: Class) -> Dispatcher {
         self.class = class;
         self
     }
 
-    /// Its name.
+    /// Returns the name of the dispatcher.
     pub fn name(&self) -> &str {
         match &self.kind {
             Kind::Default(_) => "default",
@@ -185,8 +187,8 @@ impl Dispatcher {
         self.spawn_future(future, self.options(Some(name.into())), None)
     }
 
-    /// As `spawn`; on `io`, a task whose first turn does not come within `limit` is not run, and its
-    /// handle resolves with `Expired`.
+    /// As `spawn`; on `io`, a task whose first turn does not come within `limit` is not run, and
+    /// its handle resolves with `Expired`.
     #[track_caller]
     pub fn spawn_within<F>(&self, limit: Duration, future: F) -> JoinHandle<F::Output>
     where
@@ -327,8 +329,8 @@ impl fmt::Debug for Dispatcher {
     }
 }
 
-/// Runs `future` on `dispatcher` and comes back with its output. If this is dropped before, the section is
-/// aborted.
+/// Runs `future` on `dispatcher` and comes back with its output. If this is dropped before, the
+/// section is aborted.
 ///
 /// On a thread of that dispatcher it does not move at all.
 ///

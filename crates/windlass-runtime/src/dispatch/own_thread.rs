@@ -1,8 +1,10 @@
-//! One future on a thread of its own, with the attributes of that thread: for loops that follow the clock.
+//! One future on a thread of its own, with the attributes of that thread: for loops that follow the
+//! clock.
 //!
-//! A worker of a pool is shared by tasks, looked after by a watchdog, and woken by the driver. This thread has
-//! nobody else: its future may sleep in place ([`block_until_or`](crate::time::precise::block_until_or)), and
-//! nothing is between the kernel's timer and what it does then.
+//! A worker of a pool is shared by tasks, looked after by a watchdog, and woken by the driver. This
+//! thread has nobody else: its future may sleep in place
+//! ([`block_until_or`](crate::time::precise::block_until_or)), and nothing is between the kernel's
+//! timer and what it does then.
 
 use std::any::Any;
 use std::fmt;
@@ -21,9 +23,9 @@ use super::private::DispatcherError;
 use crate::handle::Handle;
 use windlass_sync::channel::oneshot;
 
-/// A future that runs on a thread of its own, from [`Builder::run_in`](super::Builder::run_in). Its output can be
-/// awaited. If this is dropped before, the future is dropped, too, the next time it is pending; a future that sleeps in
-/// place has to be told by something that ends its sleep.
+/// A future that runs on a thread of its own, from [`Builder::run_in`](super::Builder::run_in). Its
+/// output can be awaited. If this is dropped before, the future is dropped, too, the next time it
+/// is pending; a future that sleeps in place has to be told by something that ends its sleep.
 #[must_use = "the future is dropped with this"]
 pub struct OwnThread<T> {
     bed: Arc<Bed>,
@@ -49,8 +51,8 @@ impl Wake for Bed {
     }
 }
 
-/// Starts the thread, waits until it has looked at its attributes, and lets it begin unless one was refused that
-/// must not be.
+/// Starts the thread, waits until it has looked at its attributes, and lets it begin unless one was
+/// refused that must not be.
 pub(super) fn start<F>(
     name: String,
     attributes: Attributes,

@@ -161,8 +161,8 @@ impl Builder {
         self
     }
 
-    /// Starts the threads, in the runtime this thread is in or else in the process-wide default: its
-    /// timers and sockets are used.
+    /// Starts the threads, in the runtime this thread is in or else in the process-wide default:
+    /// its timers and sockets are used.
     pub fn build(self) -> Result<Dispatcher, DispatcherError> {
         self.build_in(&Handle::current_or_default())
     }
@@ -194,8 +194,9 @@ impl Builder {
         Ok(Dispatcher::of(Kind::Private(private)))
     }
 
-    /// Runs `future` on a thread of its own in `runtime`, with these attributes and this name; the number of
-    /// workers does not matter. In a simulation, which has one thread, there is none: await the future itself.
+    /// Runs `future` on a thread of its own in `runtime`, with these attributes and this name; the
+    /// number of workers does not matter. In a simulation, which has one thread, there is none:
+    /// await the future itself.
     ///
     /// ```
     /// use windlass_runtime::{Runtime, dispatch::Dispatcher};

@@ -6,7 +6,8 @@ use windlass_core::task::{BeforeFirstPoll, Body, Entry, JoinHandle, SpawnRequest
 use super::unconfined_tasks::listed;
 use crate::handle::Handle;
 
-/// On a thread that is no worker a woken task goes to the runtime the thread is in, or to the default.
+/// On a thread that is no worker a woken task goes to the runtime the thread is in, or to the
+/// default.
 fn to_default(entry: Entry) {
     Handle::current_or_default().shared().pool.adopt(entry);
 }

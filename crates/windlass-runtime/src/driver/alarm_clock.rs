@@ -29,7 +29,8 @@ impl AlarmClock {
         // SAFETY: just made, and nobody else's.
         let timer = unsafe { OwnedFd::from_raw_fd(timer) };
         let mut source = mio::unix::SourceFd(&timer.as_raw_fd());
-        // Edge-triggered, as all of mio's: setting the timer anew arms the next edge, and nobody reads it.
+        // Edge-triggered, as all of mio's: setting the timer anew arms the next edge, and nobody
+        // reads it.
         registry.register(&mut source, token, mio::Interest::READABLE)?;
         Ok(AlarmClock {
             timer,

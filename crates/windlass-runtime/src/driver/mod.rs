@@ -34,8 +34,8 @@ const ALARM: Token = Token(1);
 const LOOK_EVERY_NS: u64 = 50_000;
 
 /// When timers come thick and fast, those that are due close together share a wake-up: each costs
-/// some 17 us of CPU on a virtual machine. The pause between two doubles from half a tick to eight ticks as long as
-/// there is always a timer due at its end; a timer that is alone is exact.
+/// some 17 us of CPU on a virtual machine. The pause between two doubles from half a tick to eight
+/// ticks as long as there is always a timer due at its end; a timer that is alone is exact.
 const PAUSE_LEAST_NS: u64 = TICK_NS / 2;
 const PAUSE_MOST_NS: u64 = 8 * TICK_NS;
 

@@ -1,20 +1,22 @@
 //! Steps that wait for each other, made once and run often.
 //!
-//! A worker that ends a step looks at those that waited for it. The last one that may begin now it begins itself;
-//! the others it leaves in its deque, where other workers can take them. So a chain never leaves its worker and
-//! costs a call per step. Steps without predecessors are taken from a shared line, a few at a time.
+//! A worker that ends a step looks at those that waited for it. The last one that may begin now it
+//! begins itself; the others it leaves in its deque, where other workers can take them. So a chain
+//! never leaves its worker and costs a call per step. Steps without predecessors are taken from a
+//! shared line, a few at a time.
 //!
 //! Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **Counted.** `left` counts the steps that have not ended. Whoever runs steps counts them for itself, and
-//!    subtracts them when it finds no more. The frame of `run` and the flow are there until it is zero.
-//! 2. **Who brings it to zero sets the latch**, and the frame believes only the latch, unless it is the one.
-//!    Nobody touches frame or flow after its own subtraction (the rule of the frame,
+//! 1. **Counted.** `left` counts the steps that have not ended. Whoever runs steps counts them for
+//!    itself, and subtracts them when it finds no more. The frame of `run` and the flow are there
+//!    until it is zero.
+//! 2. **Who brings it to zero sets the latch**, and the frame believes only the latch, unless it is
+//!    the one. Nobody touches frame or flow after its own subtraction (the rule of the frame,
 //!    `windlass_core::sched::latch`). An invitation is counted as a step, so that it is gone, too.
 //! 3. **One run at a time.** `run` has the flow for itself, and `frame` says which run that is.
-//! 4. **In place.** Jobs point to nodes while `run` borrows the flow, which is not moved then. Nodes point to
-//!    the head at all times: it is shared, and not in a box, which may be pointed to by nobody else when
-//!    it is moved.
+//! 4. **In place.** Jobs point to nodes while `run` borrows the flow, which is not moved then.
+//!    Nodes point to the head at all times: it is shared, and not in a box, which may be pointed to
+//!    by nobody else when it is moved.
 //!
 //! A panic anywhere else than in a step ends the process (`NoUnwind`).
 
@@ -112,7 +114,7 @@ pub enum FlowError {
     },
     /// A step waits for itself, directly or not.
     Cycle {
-        /// It.
+        /// The number of a step in the cycle.
         step: usize,
     },
     /// There are more steps, or more targets, than 2^32 - 2.
@@ -136,7 +138,7 @@ impl fmt::Display for FlowError {
 
 impl std::error::Error for FlowError {}
 
-/// One run.
+/// One run of a flow.
 struct Frame<'a> {
     flow: &'a Flow,
     body: &'a (dyn Fn(usize) + Sync),
@@ -213,8 +215,8 @@ impl Flow {
         self.nodes.is_empty()
     }
 
-    /// Calls `body` once for each step, with its number, after all those that it waits for. Returns when all
-    /// have ended. What a step did is seen by those that waited for it.
+    /// Calls `body` once for each step, with its number, after all those that it waits for. Returns
+    /// when all have ended. What a step did is seen by those that waited for it.
     ///
     /// # Panics
     /// With the first panic of `body`; steps that have not begun by then are left out.
@@ -363,7 +365,8 @@ impl<'a> Frame<'a> {
     /// The next roots of the line.
     fn take_roots(&self) -> &[u32] {
         let roots = &self.flow.roots;
-        // Relaxed: the number is all there is to it. The load keeps a line that is used up from growing.
+        // Relaxed: the number is all there is to it. The load keeps a line that is used up from
+        // growing.
         if self.next_root.0.load(Ordering::Relaxed) >= roots.len() {
             return &[];
         }
@@ -475,7 +478,8 @@ impl Walk<'_> {
 }
 
 /// # Safety
-/// `node` is a [`Node`] of a flow that is being run, and the caller, a worker of that pool, has taken the job.
+/// `node` is a [`Node`] of a flow that is being run, and the caller, a worker of that pool, has
+/// taken the job.
 unsafe fn run_stolen(node: *const (), taken: Taker) {
     let node = node.cast::<Node>();
     // SAFETY: rules 1 and 4: this step has not ended.

@@ -4,8 +4,8 @@
 //!
 //! 1. **The thread waits** until the call is dropped, which happens after the closure has run, or
 //!    instead of that if the runtime ends. So what it borrows is there meanwhile.
-//! 2. **The call is dropped last**: it touches nothing of the thread's frame afterwards. What wakes the
-//!    thread is kept alive by the call itself.
+//! 2. **The call is dropped last**: it touches nothing of the thread's frame afterwards. What wakes
+//!    the thread is kept alive by the call itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -44,7 +44,8 @@ where
     let body = Closure(Some(move || call.run()));
     // A panic from here on would leave the frame while a worker uses it.
     let guard = NoUnwind::arm("a fork-join call of a plain thread");
-    // The handle is dropped: nobody can cancel it. What is refused is dropped, too, and so the call.
+    // The handle is dropped: nobody can cancel it. What is refused is dropped, too, and so the
+    // call.
     drop(
         runtime
             .pool()
@@ -95,7 +96,8 @@ impl Drop for InjectedCall {
 }
 
 /// # Safety
-/// `frame` is a [`Frame`] of these types, alive until its call is dropped, and nobody else touches it.
+/// `frame` is a [`Frame`] of these types, alive until its call is dropped, and nobody else touches
+/// it.
 unsafe fn run_there<F: FnOnce() -> R, R>(frame: *const ()) {
     // SAFETY: rule 1.
     let frame = unsafe { &*frame.cast::<Frame<F, R>>() };

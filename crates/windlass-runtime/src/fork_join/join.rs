@@ -2,13 +2,13 @@
 //!
 //! The second half is a job in the frame of the join. Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **One runs it.** Whoever takes the job out of the deque runs `b`: the owner, who finds it at the
-//!    bottom, or a thief. The other never touches the closure.
-//! 2. **The frame waits.** `forked` returns, also by a panic, only after the job was taken back or its
-//!    latch is set. So what `b` borrows, and the frame itself, are there while the job runs. A panic
-//!    anywhere else than in the closures ends the process (`NoUnwind`).
-//! 3. **The rule of the frame** (`windlass_core::sched::latch`): the thief writes the result before it
-//!    sets the latch, and touches nothing of the frame afterwards.
+//! 1. **One runs it.** Whoever takes the job out of the deque runs `b`: the owner, who finds it at
+//!    the bottom, or a thief. The other never touches the closure.
+//! 2. **The frame waits.** `forked` returns, also by a panic, only after the job was taken back or
+//!    its latch is set. So what `b` borrows, and the frame itself, are there while the job runs. A
+//!    panic anywhere else than in the closures ends the process (`NoUnwind`).
+//! 3. **The rule of the frame** (`windlass_core::sched::latch`): the thief writes the result before
+//!    it sets the latch, and touches nothing of the frame afterwards.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -133,9 +133,9 @@ where
 /// The second half, in the frame of its join.
 struct Half<B, RB> {
     latch: Latch,
-    /// Rule 1.
+    /// Guarded by rule 1.
     closure: UnsafeCell<Option<B>>,
-    /// Rule 3.
+    /// Guarded by rule 3.
     result: UnsafeCell<Option<thread::Result<RB>>>,
 }
 
@@ -156,7 +156,8 @@ where
     // SAFETY: rule 2; `B` and `RB` are `Send`.
     unsafe { here.fork(job) };
     let a = catch_unwind(AssertUnwindSafe(a));
-    // Not in one go with the wait: `b` may recurse, and should not find more on the stack than `a` did.
+    // Not in one go with the wait: `b` may recurse, and should not find more on the stack than `a`
+    // did.
     let back = fork::here(|here| is_back(here.expect("it runs on workers only"), &half.latch, job));
     guard.disarm();
     if !back {
@@ -200,8 +201,8 @@ fn settle<RA, RB>(a: thread::Result<RA>, b: thread::Result<RB>) -> (RA, RB) {
 }
 
 /// # Safety
-/// `half` is a [`Half`] of these types in the frame of a `forked`, and the caller, a worker of that pool, has
-/// taken the job.
+/// `half` is a [`Half`] of these types in the frame of a `forked`, and the caller, a worker of that
+/// pool, has taken the job.
 unsafe fn run_stolen<B, RB>(half: *const (), taken: Taker)
 where
     B: FnOnce() -> RB,

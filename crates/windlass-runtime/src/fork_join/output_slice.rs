@@ -2,10 +2,11 @@
 //!
 //! Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **A capacity is exclusive.** It is made from a vector that nobody touches meanwhile, and split into parts
-//!    that do not overlap. All pointers come from the vector's, so that neighbours can be one again.
-//! 2. **What is made is owned.** The first `count` places of an [`OutputSlice`] are written, and it drops them,
-//!    unless the vector takes them over.
+//! 1. **A capacity is exclusive.** It is made from a vector that nobody touches meanwhile, and
+//!    split into parts that do not overlap. All pointers come from the vector's, so that neighbours
+//!    can be one again.
+//! 2. **What is made is owned.** The first `count` places of an [`OutputSlice`] are written, and it
+//!    drops them, unless the vector takes them over.
 
 /// A part of a vector's spare capacity.
 pub(super) struct Capacity<R> {
@@ -23,7 +24,8 @@ pub(super) struct OutputSlice<R> {
 unsafe impl<R: Send> Send for Capacity<R> {}
 
 impl<R> Capacity<R> {
-    /// All the capacity of an empty vector, which must be left alone until the results are given to it.
+    /// All the capacity of an empty vector, which must be left alone until the results are given to
+    /// it.
     pub(super) fn of(vector: &mut Vec<R>) -> Capacity<R> {
         assert!(vector.is_empty());
         Capacity {

@@ -1,8 +1,9 @@
 //! The same for every item: slices and ranges.
 //!
-//! They are split in two ways. First into a row of pieces, some per worker, each of them a job of its own:
-//! a worker that takes part takes one piece, not half of everything, and comes back to its tasks after it. Then
-//! each piece by halves, down to the grain, for those that take longer than others.
+//! They are split in two ways. First into a row of pieces, some per worker, each of them a job of
+//! its own: a worker that takes part takes one piece, not half of everything, and comes back to its
+//! tasks after it. Then each piece by halves, down to the grain, for those that take longer than
+//! others.
 
 use std::ops::Range;
 
@@ -19,13 +20,13 @@ const PIECES: usize = 256;
 /// Parts into which a piece may be split: enough to even out that some take longer.
 const PARTS_PER_PIECE: usize = 8;
 
-/// What can be split and gone through in parallel: `&[T]`, `&mut [T]` and `Range<usize>`. A vector is given
-/// as `&vector[..]` or `&mut vector[..]`.
+/// What can be split and gone through in parallel: `&[T]`, `&mut [T]` and `Range<usize>`. A vector
+/// is given as `&vector[..]` or `&mut vector[..]`.
 pub trait Parallel: Send + Sized + private::Sealed {
     /// What the closure gets.
     type Item;
 
-    /// How many.
+    /// Returns the number of items.
     #[doc(hidden)]
     fn count(&self) -> usize;
 
@@ -86,8 +87,8 @@ parallel!([] Range<usize>, usize, items, at, {
 /// par_for_each(0..text.len(), |index| assert!(!text[index].is_empty()));
 /// ```
 /// # Panics
-/// With the panic of the first piece that panicked; all have ended by then. The rest of that piece is
-/// left out.
+/// With the panic of the first piece that panicked; all have ended by then. The rest of that piece
+/// is left out.
 pub fn par_for_each<P, F>(items: P, f: F)
 where
     P: Parallel,
@@ -116,8 +117,8 @@ where
     Grain::default().par_map(items, f)
 }
 
-/// As the functions of this module, with pieces of at least so many items: for items so short that the
-/// default, some pieces per worker however few items there are, would be too small.
+/// As the functions of this module, with pieces of at least so many items: for items so short that
+/// the default, some pieces per worker however few items there are, would be too small.
 ///
 /// ```
 /// use windlass_runtime::fork_join::with_grain;
@@ -144,7 +145,7 @@ impl Default for Grain {
 }
 
 impl Grain {
-    /// See [`par_for_each`].
+    /// Does what [`par_for_each`] does, with this grain.
     pub fn par_for_each<P, F>(self, items: P, f: F)
     where
         P: Parallel,
@@ -154,7 +155,7 @@ impl Grain {
         on_worker(|| self.split(items, &work, &|(), ()| ())).unwrap_or(());
     }
 
-    /// See [`par_map`].
+    /// Does what [`par_map`] does, with this grain.
     pub fn par_map<P, R, F>(self, items: P, f: F) -> Vec<R>
     where
         P: Parallel,

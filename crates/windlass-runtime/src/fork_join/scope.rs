@@ -2,13 +2,14 @@
 //!
 //! Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **Counted.** `pending` counts the closures that have not ended, and one more for the frame of `scope`
-//!    until it waits. The scope and what the closures borrow are there until it is zero.
-//! 2. **Who brings the count to zero sets the latch**, and the frame believes only the latch. So everybody
-//!    else has touched the scope for the last time when they count down, and that one when it sets
-//!    the latch (the rule of the frame, `windlass_core::sched::latch`).
-//!    A panic anywhere else than in the closures ends the process (`NoUnwind`).
-//! 3. **Boxed.** A closure waits in a box of its own; whoever takes its job out of a deque owns the box.
+//! 1. **Counted.** `pending` counts the closures that have not ended, and one more for the frame of
+//!    `scope` until it waits. The scope and what the closures borrow are there until it is zero.
+//! 2. **Who brings the count to zero sets the latch**, and the frame believes only the latch. So
+//!    everybody else has touched the scope for the last time when they count down, and that one
+//!    when it sets the latch (the rule of the frame, `windlass_core::sched::latch`). A panic
+//!    anywhere else than in the closures ends the process (`NoUnwind`).
+//! 3. **Boxed.** A closure waits in a box of its own; whoever takes its job out of a deque owns the
+//!    box.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -133,8 +134,8 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// Runs `f` before the scope ends, perhaps on another worker. On a thread that is no worker of the
-    /// scope's runtime it runs at once.
+    /// Runs `f` before the scope ends, perhaps on another worker. On a thread that is no worker of
+    /// the scope's runtime it runs at once.
     ///
     /// ```
     /// use windlass_runtime::fork_join::{Scope, scope};
@@ -177,9 +178,9 @@ impl<'scope> Scope<'scope> {
             closure: f,
         });
         let job = JobRef::new(Box::into_raw(job).cast_const().cast(), run_spawned::<F>);
-        // SAFETY: rules 1 and 3: the scope waits for it, `F` is `Send`, and what it borrows outlives
-        // the scope. The frame below us (a join, a stolen job, the scope itself) runs what is above its
-        // mark before it returns.
+        // SAFETY: rules 1 and 3: the scope waits for it, `F` is `Send`, and what it borrows
+        // outlives the scope. The frame below us (a join, a stolen job, the scope itself) runs what
+        // is above its mark before it returns.
         unsafe { here.fork(job) };
     }
 
@@ -208,7 +209,8 @@ struct Spawned<'scope, F> {
 }
 
 /// # Safety
-/// `spawned` is a box of a [`Spawned`] of this type, and the caller, a worker of that pool, has taken the job.
+/// `spawned` is a box of a [`Spawned`] of this type, and the caller, a worker of that pool, has
+/// taken the job.
 unsafe fn run_spawned<'scope, F>(spawned: *const (), taken: Taker)
 where
     F: FnOnce(&Scope<'scope>),

@@ -4,8 +4,8 @@ use windlass_core::queue::JobRef;
 use windlass_core::sched::fork::Here;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 
-/// A bit for each of the first 64 workers that is at a stolen part: what is in its deque then descends from
-/// that, and the frame may take it.
+/// A bit for each of the first 64 workers that is at a stolen part: what is in its deque then
+/// descends from that, and the frame may take it.
 #[derive(Debug, Default)]
 pub(super) struct Thieves(AtomicU64);
 
@@ -37,9 +37,9 @@ impl Thieves {
         while thieves != 0 {
             let bit = thieves & thieves.wrapping_neg();
             thieves &= !bit;
-            // Relaxed: the deque has shown us everything that its owner did before it pushed what we have
-            // seen. If the bit was cleared before that, and set again, then what was pushed in between
-            // is gone, and the exchange fails.
+            // Relaxed: the deque has shown us everything that its owner did before it pushed what
+            // we have seen. If the bit was cleared before that, and set again, then what was pushed
+            // in between is gone, and the exchange fails.
             let still = || self.0.load(Ordering::Relaxed) & bit != 0;
             if let Some(job) = here.steal_from(bit.trailing_zeros() as usize, still) {
                 return Some(job);

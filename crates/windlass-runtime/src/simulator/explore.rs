@@ -19,12 +19,13 @@ const SEED: &str = "WINDLASS_SEED";
 /// environment then runs this one alone. `#[windlass::test(simulated, seeds = 1000)]` is made of
 /// this.
 ///
-/// A task that panics fails the run as well if nobody is told of it: its handle was dropped, or never
-/// awaited. Processes are told of by their supervisors; see [`expect_panics`] for other exceptions.
+/// A task that panics fails the run as well if nobody is told of it: its handle was dropped, or
+/// never awaited. Processes are told of by their supervisors; see [`expect_panics`] for other
+/// exceptions.
 ///
 /// # Panics
-/// As the program does; if a task panicked and nobody was told; and if the two runs of a seed differ, which means that the program has
-/// another input than the simulator.
+/// As the program does; if a task panicked and nobody was told; and if the two runs of a seed
+/// differ, which means that the program has another input than the simulator.
 pub fn explore<F>(seeds: u64, program: impl Fn() -> F)
 where
     F: Future<Output = ()>,

@@ -1,8 +1,8 @@
 //! Blocking closures in a simulation: a thread each, in lock-step.
 //!
 //! A helper runs only while it has the turn, and the simulation waits meanwhile. It hands the turn
-//! back when its closure ends or waits in `block_on`; whoever wakes that wait makes it runnable, and
-//! the dice decide when it goes on.
+//! back when its closure ends or waits in `block_on`; whoever wakes that wait makes it runnable,
+//! and the dice decide when it goes on.
 //!
 //! ```text
 //! Unbegun --------go_on--> Running --block_on waits--> Waiting --wake--> Runnable --go_on--> Running

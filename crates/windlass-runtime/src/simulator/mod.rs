@@ -15,8 +15,8 @@
 //! assert_eq!(took, Duration::from_secs(3600));
 //! ```
 //! It replaces clock, randomness and network, and nothing else: tasks, timers, channels and groups
-//! are the real ones. The promise that a seed reproduces a run covers programs whose only inputs are
-//! the runtime's: their own threads, clocks, random hash maps and files are beyond it.
+//! are the real ones. The promise that a seed reproduces a run covers programs whose only inputs
+//! are the runtime's: their own threads, clocks, random hash maps and files are beyond it.
 
 mod explore;
 mod helpers;
@@ -136,13 +136,14 @@ impl Simulator {
         }
     }
 
-    /// As `block_on`, where nothing may panic: none if the simulation cannot run here, or gets stuck.
+    /// As `block_on`, where nothing may panic: none if the simulation cannot run here, or gets
+    /// stuck.
     pub(crate) fn try_block_on<F: Future>(&self, future: F) -> Option<F::Output> {
         self.run(future).ok()
     }
 
-    /// Runs everything until `future` has ended, or nothing happens any more; the error is none if somebody
-    /// else runs it.
+    /// Runs everything until `future` has ended, or nothing happens any more; the error is none if
+    /// somebody else runs it.
     fn run<F: Future>(&self, future: F) -> Result<F::Output, Option<Stuck>> {
         let mut core = self.core.try_lock().ok_or(None)?;
         let signal = Arc::new(RootSignal(AtomicBool::new(true)));

@@ -7,8 +7,8 @@ use windlass_core::sync::{Arc, Mutex, World};
 
 /// A part of a simulated world: what happens in it, happens in virtual time.
 ///
-/// The world has at most one part of each type. [`Simulator::part`](super::Simulator::part) makes it
-/// when it is first asked for.
+/// The world has at most one part of each type. [`Simulator::part`](super::Simulator::part) makes
+/// it when it is first asked for.
 pub trait Part: Any + Send + Sync {
     /// Returns the time of the next event of this part, in nanoseconds of the world's clock.
     fn next(&self) -> Option<u64>;

@@ -66,8 +66,8 @@ impl Interval {
         self.period
     }
 
-    /// The next tick; gives the moment for which it was scheduled. Cancel-safe: a dropped wait loses
-    /// no tick.
+    /// The next tick; gives the moment for which it was scheduled. Cancel-safe: a dropped wait
+    /// loses no tick.
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|cx| self.poll_tick(cx)).await
     }

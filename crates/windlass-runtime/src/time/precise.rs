@@ -56,8 +56,9 @@ pub fn block_until(deadline: Instant) {
     }
 }
 
-/// Blocks this thread until `deadline` as [`block_until`] does, or until `future` is ready: then gives its output.
-/// For futures that have a thread of their own ([`Builder::run_in`](crate::dispatch::Builder::run_in)).
+/// Blocks this thread until `deadline` as [`block_until`] does, or until `future` is ready: then
+/// gives its output. For futures that have a thread of their own
+/// ([`Builder::run_in`](crate::dispatch::Builder::run_in)).
 ///
 /// # Panics
 /// Inside a task.

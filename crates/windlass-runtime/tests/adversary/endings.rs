@@ -1,5 +1,5 @@
-//! Local sets and drivers whose coroutines have to end in odd places: dropped by a cancellation, owned
-//! by their own tasks, with destructors that panic, inside of another runtime.
+//! Local sets and drivers whose coroutines have to end in odd places: dropped by a cancellation,
+//! owned by their own tasks, with destructors that panic, inside of another runtime.
 
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -256,8 +256,8 @@ fn a_coroutine_driven_by_hand_ends_after_the_job_that_borrows_from_it() {
             let mut joins = driver
                 .with_stack_size(256 << 10, move || {
                     let data = vec![1u8; 100];
-                    // Its own half does not yield, so that the other one is stolen, and is over first, so
-                    // that it waits for that.
+                    // Its own half does not yield, so that the other one is stolen, and is over
+                    // first, so that it waits for that.
                     fork_join::join(|| until(&inner), look_at(&data, &inner));
                     coroutine::yield_now();
                 })

@@ -1,5 +1,5 @@
-//! Ends that somebody waits for: threads whose thread-locals take long, sections that children borrow
-//! from, guards that were moved to another stack.
+//! Ends that somebody waits for: threads whose thread-locals take long, sections that children
+//! borrow from, guards that were moved to another stack.
 
 use std::cell::{Cell, RefCell};
 use std::future::pending;
@@ -33,7 +33,8 @@ fn at_thread_end(f: impl FnOnce() + 'static) {
     AT_THREAD_END.set(Some(AtThreadEnd(Some(Box::new(f)))));
 }
 
-/// Drives a coroutine that waits inside of a section that nothing unwinds out of, and leaves it there.
+/// Drives a coroutine that waits inside of a section that nothing unwinds out of, and leaves it
+/// there.
 fn leak_a_foreign_section() {
     coroutine::drive(|driver| {
         let mut waits = driver
@@ -177,7 +178,8 @@ fn a_set_that_is_dropped_on_the_worker_of_its_scopes_children_ends() {
     assert!(report.is_clean(), "{report}");
 }
 
-/// Runs a local coroutine on `set` whose scope has a child on the worker, until the child has begun.
+/// Runs a local coroutine on `set` whose scope has a child on the worker, until the child has
+/// begun.
 async fn begin_a_scope(set: &LocalSet) {
     let begun = Arc::new(AtomicUsize::new(0));
     let seen = begun.clone();

@@ -40,8 +40,8 @@ struct Uses {
 }
 
 impl Uses {
-    /// Lends a thread-local of this thread to another thread, and calls `wait` meanwhile. The borrower
-    /// returns once `release` is set.
+    /// Lends a thread-local of this thread to another thread, and calls `wait` meanwhile. The
+    /// borrower returns once `release` is set.
     fn lend(&self, wait: impl FnOnce()) {
         LENT.with(|lent| {
             *lent.0.borrow_mut() = Some(Destroyed(self.destroyed.clone()));
@@ -333,8 +333,8 @@ impl Drop for AbortsOnDrop {
     }
 }
 
-/// A thread-local that runs a set again when it is destroyed. Thread-locals that its coroutines refer to
-/// may be gone by then.
+/// A thread-local that runs a set again when it is destroyed. Thread-locals that its coroutines
+/// refer to may be gone by then.
 struct RunsAtTheEnd(Option<LocalSet>);
 
 impl Drop for RunsAtTheEnd {

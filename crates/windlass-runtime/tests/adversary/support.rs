@@ -77,8 +77,8 @@ pub(crate) fn deep<R>(depth: usize, f: &mut dyn FnMut() -> R) -> R {
     result
 }
 
-/// Runs `f` on a thread and waits until it has run, not until the thread has ended: a thread stays on
-/// which a coroutine cannot unwind. A panic of `f` is the caller's.
+/// Runs `f` on a thread and waits until it has run, not until the thread has ended: a thread stays
+/// on which a coroutine cannot unwind. A panic of `f` is the caller's.
 pub(crate) fn on_a_thread<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
 ) -> (R, std::thread::JoinHandle<()>) {

@@ -8,12 +8,12 @@
 //! An operation changes the state and then calls `settle`, which restores this.
 //!
 //! # Room in an mpsc channel
-//! Its receiver takes a *batch* out of the buffer and hands it out without the lock. What is left of
-//! the batch still counts against the capacity: it is in the word `batch`, `left << 1 |
-//! SENDERS_WAIT`, which the receiver lowers as it hands out. A sender that finds no room sets
-//! SENDERS_WAIT and looks at the word once more; a receiver that lowers it and sees the bit takes
-//! the lock and lets the sender in. One of the two sees the other: both change the same word. So a
-//! sender waits only while the channel is full, and the capacity is never exceeded.
+//! Its receiver takes a *batch* out of the buffer and hands it out without the lock. What is left
+//! of the batch still counts against the capacity: it is in the word `batch`,
+//! `left << 1 | SENDERS_WAIT`, which the receiver lowers as it hands out. A sender that finds no
+//! room sets SENDERS_WAIT and looks at the word once more; a receiver that lowers it and sees the
+//! bit takes the lock and lets the sender in. One of the two sees the other: both change the same
+//! word. So a sender waits only while the channel is full, and the capacity is never exceeded.
 //!
 //! All orderings on that word are Relaxed: it carries counts, the values go through the lock.
 
@@ -41,7 +41,7 @@ pub(super) enum Kind {
     Bounded(usize),
     /// The newest value.
     Conflated,
-    /// Every value.
+    /// Keeps every value.
     Unlimited,
 }
 
@@ -190,8 +190,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Lets senders in while there is room; notifies every waiter when the channel is closed. Stops when
-    /// the batch is full; the caller comes back.
+    /// Lets senders in while there is room; notifies every waiter when the channel is closed. Stops
+    /// when the batch is full; the caller comes back.
     #[inline]
     fn settle(&self, state: &mut State<T>, wakes: &mut WakeBatch) {
         if state.closed {
@@ -381,8 +381,8 @@ impl<T> Core<T> {
                     let waker = cx.waker().clone();
                     // SAFETY: as the caller promises.
                     unsafe { state.senders.push(node, Some(waker)) };
-                    // Before `change` looks for room once more: a batch that shrinks after that look
-                    // sees the bit.
+                    // Before `change` looks for room once more: a batch that shrinks after that
+                    // look sees the bit.
                     self.batch.fetch_or(SENDERS_WAIT, Ordering::Relaxed);
                     Poll::Pending
                 }
@@ -548,8 +548,8 @@ impl<T> Core<T> {
     /// Waits for the close.
     ///
     /// # Safety
-    /// The caller owns the node and keeps rule 2 of the wait list for it, with `cancel_watch` in its
-    /// drop.
+    /// The caller owns the node and keeps rule 2 of the wait list for it, with `cancel_watch` in
+    /// its drop.
     pub(super) unsafe fn poll_closed(&self, node: &Node<()>, cx: &mut Context<'_>) -> Poll<()> {
         let spent = ready!(spend(cx));
         if node.status() == Status::Idle {

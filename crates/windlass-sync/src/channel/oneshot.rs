@@ -128,8 +128,8 @@ impl<T> Block<T> {
             if same {
                 return Poll::Pending;
             }
-            // Relaxed: it only decides who may touch the cell. What the end brings is acquired by the
-            // load that follows it.
+            // Relaxed: it only decides who may touch the cell. What the end brings is acquired by
+            // the load that follows it.
             state = self.state.fetch_and(!side.waits(), Ordering::Relaxed);
         }
         if state & side.end() != 0 {

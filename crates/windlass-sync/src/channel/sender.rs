@@ -67,8 +67,8 @@ impl<T> Sender<T> {
         self.core.capacity()
     }
 
-    /// True if the channel keeps as many values as it may: `try_send` would hand the value back, unless a receiver
-    /// waits.
+    /// True if the channel keeps as many values as it may: `try_send` would hand the value back,
+    /// unless a receiver waits.
     pub fn is_full(&self) -> bool {
         self.core.is_full()
     }

@@ -163,8 +163,8 @@ impl<T> Sender<T> {
         self.shared.modify(|value| (modify(value), true));
     }
 
-    /// Changes the value in place; receivers are notified if `modify` says that it did. Gives what it
-    /// said. A panic is treated as in [`Sender::send_modify`].
+    /// Changes the value in place; receivers are notified if `modify` says that it did. Gives what
+    /// it said. A panic is treated as in [`Sender::send_modify`].
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         self.shared.modify(|value| ((), modify(value))).1
     }

@@ -44,7 +44,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value.
+    /// Consumes the lock and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }

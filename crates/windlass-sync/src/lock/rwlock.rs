@@ -47,7 +47,7 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// The value.
+    /// Consumes the lock and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }

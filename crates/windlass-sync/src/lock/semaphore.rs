@@ -6,8 +6,8 @@
 //! word: a release then goes to the first in the queue, and nobody can overtake. The bit is set
 //! exactly while the queue is not empty, as seen under the lock.
 //!
-//! No wake-up is lost: a waiter sets the bit with an exchange whose expected word has too few permits
-//! for it; so at that moment there are too few, and every later release sees the bit.
+//! No wake-up is lost: a waiter sets the bit with an exchange whose expected word has too few
+//! permits for it; so at that moment there are too few, and every later release sees the bit.
 
 use std::error::Error;
 use std::fmt;
@@ -265,8 +265,8 @@ impl Semaphore {
     #[cold]
     fn release_to_waiters(&self, given: usize) {
         let waiters = self.waiters.lock();
-        // The queue may have emptied meanwhile; then others use the word without the lock. Release: as
-        // in `release`.
+        // The queue may have emptied meanwhile; then others use the word without the lock. Release:
+        // as in `release`.
         let mut now = self.word.load(Ordering::Relaxed);
         while let Err(changed) = self.word.compare_exchange_weak(
             now,
@@ -300,8 +300,8 @@ impl Semaphore {
             if permits(self.word.load(Ordering::Relaxed)) < *wanted {
                 return false;
             }
-            // Acquire: pairs with the Release in every `release`; what those did goes on to the waiter
-            // with the Release in `notify_front`.
+            // Acquire: pairs with the Release in every `release`; what those did goes on to the
+            // waiter with the Release in `notify_front`.
             self.word.fetch_sub(units(*wanted), Ordering::Acquire);
             true
         });

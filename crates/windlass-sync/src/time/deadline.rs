@@ -81,8 +81,8 @@ impl<F> fmt::Debug for Deadline<F> {
     }
 }
 
-/// Lets a child see the deadline that its parent is inside of. The parent enforces it: when its time
-/// is over it drops the group, and the group cancels the child.
+/// Lets a child see the deadline that its parent is inside of. The parent enforces it: when its
+/// time is over it drops the group, and the group cancels the child.
 pub fn inherit_deadline<F: Future>(future: F) -> Inherit<F> {
     Inherit {
         future,

@@ -13,7 +13,7 @@ use windlass_core::sync::clock;
 pub struct Instant(u64);
 
 impl Instant {
-    /// This moment.
+    /// Returns the current moment.
     pub fn now() -> Instant {
         Instant(clock::now())
     }
@@ -53,7 +53,7 @@ impl Instant {
         self.0.checked_sub(earlier.0).map(Duration::from_nanos)
     }
 
-    /// As `saturating_duration_since`.
+    /// Returns the time since `earlier`, or zero if that is later.
     pub fn duration_since(self, earlier: Instant) -> Duration {
         self.saturating_duration_since(earlier)
     }

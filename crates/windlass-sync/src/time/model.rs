@@ -52,8 +52,8 @@ impl Timer {
         assert!(unsafe { self.shard.register(&self.entry, deadline, 0, waker) });
     }
 
-    /// If it has fired: looks at it as its drop does, without the lock, and sets it again, as a sleep
-    /// that is reset does.
+    /// If it has fired: looks at it as its drop does, without the lock, and sets it again, as a
+    /// sleep that is reset does.
     pub fn renew_if_due(&self, deadline: u64, waker: Waker) -> bool {
         let due = self.entry.state() == TimerState::Due;
         if due {

@@ -18,9 +18,9 @@
 //!    linked, and to the future that contains it otherwise.
 //! 2. **Pin.** A linked entry does not move and is not freed: it is inside a pinned future, whose
 //!    drop takes it out first.
-//! 3. **Firing.** The thread that takes an entry out to fire it stores `state` as its last access. From then
-//!    on the entry is its future's alone; the Release store pairs with the Acquire load in
-//!    `Entry::state`.
+//! 3. **Firing.** The thread that takes an entry out to fire it stores `state` as its last access.
+//!    From then on the entry is its future's alone; the Release store pairs with the Acquire load
+//!    in `Entry::state`.
 #![cfg_attr(
     any(windlass_loom, windlass_shuttle),
     allow(dead_code, reason = "the models use a part of it")
@@ -267,7 +267,8 @@ impl Wheel {
         self.levels[level].occupied |= 1 << index;
     }
 
-    /// Takes an entry out, if it is still in. Its waker is the caller's to drop, outside of the lock.
+    /// Takes an entry out, if it is still in. Its waker is the caller's to drop, outside of the
+    /// lock.
     ///
     /// # Safety
     /// Rule 2: the entry was linked in this wheel and is alive.

@@ -1,4 +1,5 @@
-//! Loom models of locks, channels, timers and the park protocol. Each runs in a process of its own: `cargo xtask loom`.
+//! Loom models of locks, channels, timers and the park protocol. Each runs in a process of its own:
+//! `cargo xtask loom`.
 //!
 //! `cargo xtask weaken` flips the orderings these models stand for, one by one, and demands that
 //! the model named in `xtask/weaken.list` fails.

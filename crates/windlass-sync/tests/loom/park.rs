@@ -46,7 +46,8 @@ fn count(arrived: Arrived<u32>) -> usize {
     }
 }
 
-/// An end before, during or after the parking: it is seen by `park`, or it wakes. Never neither, never both.
+/// An end before, during or after the parking: it is seen by `park`, or it wakes. Never neither,
+/// never both.
 #[test]
 fn an_end_is_seen_or_wakes() {
     loom::model(|| {
@@ -82,7 +83,8 @@ fn a_wait_ends_once() {
     });
 }
 
-/// A wait is withdrawn while somebody ends it: either it has ended, or the ender has its value back.
+/// A wait is withdrawn while somebody ends it: either it has ended, or the ender has its value
+/// back.
 #[test]
 fn a_withdrawn_wait_does_not_end() {
     loom::model(|| {
@@ -121,7 +123,8 @@ fn several_ends_wake_once() {
     });
 }
 
-/// A guest is closed while somebody ends its wait: the value arrives before the close, or comes back.
+/// A guest is closed while somebody ends its wait: the value arrives before the close, or comes
+/// back.
 #[test]
 fn a_closed_guest_gets_nothing() {
     loom::model(|| {

@@ -1,4 +1,5 @@
-//! The numbered behaviours of channels and cancellation, for whoever waits: tasks, coroutines and plain threads alike.
+//! The numbered behaviours of channels and cancellation, for whoever waits: tasks, coroutines and
+//! plain threads alike.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,29 +12,29 @@ use windlass::{CancellationToken, Runtime, time};
 
 use crate::support::{eventually, in_time, runtime};
 
-/// Who waits.
+/// The kind of a waiter.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Who {
+enum WaiterKind {
     Task,
     Coroutine,
     Thread,
 }
 
-const ALL: [Who; 3] = [Who::Task, Who::Coroutine, Who::Thread];
+const ALL: [WaiterKind; 3] = [WaiterKind::Task, WaiterKind::Coroutine, WaiterKind::Thread];
 
-/// Runs `f` as a task, a coroutine or a thread. `wait` does the right thing in the last two; a task awaits what
-/// `future` makes of the same.
-fn start<T, F>(who: Who, runtime: &Runtime, f: F) -> Started<T>
+/// Runs `f` as a task, a coroutine or a thread. `wait` does the right thing in the last two; a task
+/// awaits what `future` makes of the same.
+fn start<T, F>(who: WaiterKind, runtime: &Runtime, f: F) -> Started<T>
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
 {
     match who {
-        Who::Task => Started::Handle(runtime.spawn(f)),
-        Who::Coroutine => {
+        WaiterKind::Task => Started::Handle(runtime.spawn(f)),
+        WaiterKind::Coroutine => {
             Started::Handle(coroutine::Builder::new().spawn_on(runtime.handle(), move || wait(f)))
         }
-        Who::Thread => Started::Thread(thread::spawn(move || windlass::block_on(f))),
+        WaiterKind::Thread => Started::Thread(thread::spawn(move || windlass::block_on(f))),
     }
 }
 
@@ -55,7 +56,7 @@ impl<T: Send + 'static> Started<T> {
 fn d4_a_close_tells_whoever_waits_exactly_once() {
     let runtime = runtime(2);
     for who in ALL {
-        for count in [1, 4, 5, if who == Who::Thread { 50 } else { 1_000 }] {
+        for count in [1, 4, 5, if who == WaiterKind::Thread { 50 } else { 1_000 }] {
             let (sender, receiver) = mpmc::buffered::<u32>(2);
             sender.try_send(1).expect("room");
             sender.try_send(2).expect("room");
@@ -93,7 +94,7 @@ fn d4_a_close_tells_whoever_waits_exactly_once() {
 
 fn four_by_four(
     runtime: &Runtime,
-    whose: [Who; 2],
+    whose: [WaiterKind; 2],
     (sender, receiver): (Sender<u64>, Receiver<u64>),
 ) {
     const EACH: u64 = 2_000;

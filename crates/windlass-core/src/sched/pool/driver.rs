@@ -5,8 +5,8 @@ use crate::sched::remote::Remote;
 use crate::sync::Arc;
 
 impl Pool {
-    /// Sleeps in the driver if no other thread has it. False: sleep elsewhere. Afterwards the worker is
-    /// awake and counted.
+    /// Sleeps in the driver if no other thread has it. False: sleep elsewhere. Afterwards the
+    /// worker is awake and counted.
     pub(crate) fn sleep_in_driver(&self, worker: usize) -> bool {
         let Some(driver) = &self.driver else {
             return false;
@@ -59,8 +59,8 @@ impl Pool {
     }
 
     /// True if every worker sleeps, and none in the driver: nobody will hear of timers and sockets.
-    /// A worker that is about to park, to take the driver or to leave does not sleep; but this looks at
-    /// one after the other, so it may say so of workers that take turns.
+    /// A worker that is about to park, to take the driver or to leave does not sleep; but this
+    /// looks at one after the other, so it may say so of workers that take turns.
     pub(crate) fn driver_is_lost(&self) -> bool {
         self.driver_is_deserted() && self.idle.counts().unparked == 0 && {
             let here = self.crew.taken();

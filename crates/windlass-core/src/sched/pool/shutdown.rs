@@ -125,8 +125,8 @@ impl Pool {
         }
     }
 
-    /// Tasks that were registered by workers that have left since, or are about to. Those of the others
-    /// are cancelled by themselves, and it does not matter who is first.
+    /// Tasks that were registered by workers that have left since, or are about to. Those of the
+    /// others are cancelled by themselves, and it does not matter who is first.
     fn cancel_where_nobody_is(&self) {
         for remote in self.crew.remotes() {
             remote.registry.walk(|task| {
@@ -146,8 +146,8 @@ impl Pool {
         }
     }
 
-    /// Waits for the threads until the deadline, or for a grace period if that is later: destructors
-    /// of thread-locals, and the hook of the watchdog, are code of others.
+    /// Waits for the threads until the deadline, or for a grace period if that is later:
+    /// destructors of thread-locals, and the hook of the watchdog, are code of others.
     fn join_threads(&self, report: &mut StopReport, deadline: Option<u64>) {
         self.watchdog.stop();
         let deadline = deadline.map(|deadline| deadline.max(clock::now() + tuning::GRACE_NS));

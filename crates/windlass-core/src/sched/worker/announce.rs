@@ -46,8 +46,8 @@ impl Worker {
         }
     }
 
-    /// Notifies a sleeper about a single task that this worker will probably run itself: at once if its
-    /// polls are long, and through a gate if they are short and it will soon come to it.
+    /// Notifies a sleeper about a single task that this worker will probably run itself: at once if
+    /// its polls are long, and through a gate if they are short and it will soon come to it.
     #[inline]
     pub(super) fn announce_lone(&self) {
         if !self.pool.idle.worth_announcing() {

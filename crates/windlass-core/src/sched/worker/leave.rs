@@ -5,8 +5,8 @@ use crate::queue::Batch;
 use crate::sched::stop::Phase;
 use crate::task::Entry;
 
-/// Local sets that tasks of this worker have forgotten, or keep in its thread-locals: their coroutines
-/// unwind while the thread is still a worker of the pool on which they began.
+/// Local sets that tasks of this worker have forgotten, or keep in its thread-locals: their
+/// coroutines unwind while the thread is still a worker of the pool on which they began.
 fn finish_local_sets() {
     #[cfg(not(any(windlass_loom, windlass_shuttle)))]
     crate::thread_end::finish();

@@ -299,8 +299,8 @@ impl Worker {
             // What is in the ring came before.
             return None;
         }
-        // Where polls are long this is before every one of them. What is local has every second turn then: an injector
-        // that is never empty would starve it.
+        // Where polls are long this is before every one of them. What is local has every second
+        // turn then: an injector that is never empty would starve it.
         if self.pace.injected.replace(false) && since == 1 && self.has_local() {
             return None;
         }
@@ -329,8 +329,8 @@ impl Worker {
         self.take_in_turn()
     }
 
-    /// The slot has had its turns, or there are tasks that only this worker may run: these and the others
-    /// take turns.
+    /// The slot has had its turns, or there are tasks that only this worker may run: these and the
+    /// others take turns.
     #[inline(never)]
     fn take_in_turn(&self) -> Option<Entry> {
         if !self.has_pinned() {

@@ -73,9 +73,9 @@ impl Worker {
         self.set_has_pinned(true);
     }
 
-    /// Starts a task that never leaves this worker, and that nothing cancels but force. The body calls
-    /// `context::unpin` when it is dropped here. It need not be `Send`, but has to see for itself whether
-    /// it is dropped on another thread, with a pool that has ended.
+    /// Starts a task that never leaves this worker, and that nothing cancels but force. The body
+    /// calls `context::unpin` when it is dropped here. It need not be `Send`, but has to see for
+    /// itself whether it is dropped on another thread, with a pool that has ended.
     pub(crate) fn spawn_pinned<B: Body>(&self, body: B) {
         let (pool, options) = (&self.pool, Options::here());
         let entry = allocate(

@@ -75,8 +75,8 @@ impl Worker {
             self.searching.set(true);
             remote.counters.searches.one();
             self.measure_rest();
-            // Who took something from us and left us with nothing has only moved the work: no reason to call again soon.
-            // Relaxed: a hint.
+            // Who took something from us and left us with nothing has only moved the work: no
+            // reason to call again soon. Relaxed: a hint.
             if remote.robbed.load(Ordering::Relaxed) {
                 remote.robbed.store(false, Ordering::Relaxed);
             }
@@ -90,8 +90,8 @@ impl Worker {
             // The next work is there rather than in a queue.
             rounds = rounds.min(1);
         } else if !self.spinning.pays() && self.pool.driver_is_deserted() {
-            // Who gives the core away on a busy machine may have to wait for it for milliseconds, and
-            // timers would wait with it: go and sit there instead.
+            // Who gives the core away on a busy machine may have to wait for it for milliseconds,
+            // and timers would wait with it: go and sit there instead.
             rounds = rounds.min(spin.tight);
         }
         let mut round = 0;
@@ -223,8 +223,8 @@ impl Worker {
         Some(unsafe { Entry::from_raw(item) })
     }
 
-    /// A task in the slot of a worker that has been in the same poll since the last look: it does not
-    /// come to it soon.
+    /// A task in the slot of a worker that has been in the same poll since the last look: it does
+    /// not come to it soon.
     pub(super) fn steal_held_up(&self, seen: &HeldUp) -> Option<Entry> {
         let (worker, polls) = seen.0.take().unwrap_or((self.index, 0));
         self.victims(false).find_map(|victim| {
@@ -260,7 +260,8 @@ impl Worker {
             .or_else(|| classes.pop(Class::Background))
     }
 
-    /// Runs the job that the search has found instead of a task, if it has; there is no task below it.
+    /// Runs the job that the search has found instead of a task, if it has; there is no task below
+    /// it.
     pub(super) fn found_job(&self) -> bool {
         let Some(job) = self.job.take() else {
             return false;

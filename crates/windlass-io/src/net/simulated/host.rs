@@ -99,8 +99,8 @@ impl Net {
     }
 
     /// Breaks every connection between two hosts: both ends see a reset, what was on its way is
-    /// lost. With the same host twice: those within it, Unix sockets included. Datagram sockets have
-    /// no connections.
+    /// lost. With the same host twice: those within it, Unix sockets included. Datagram sockets
+    /// have no connections.
     pub fn break_connections(&self, a: &str, b: &str) {
         self.0.change(|state, wakes| {
             let (a, b) = (state.host(a), state.host(b));

@@ -1,9 +1,9 @@
 //! The simulated network: named hosts, connections and datagrams with latency, partitions, losses.
 //!
-//! Everything is behind one lock, which only the simulation's thread takes. What happens later is in
-//! a queue ordered by time and number, so that it happens in the same order every time. Sockets are
-//! as those of the kernel: their operations never wait, and a `Source` per socket tells when to try
-//! again. Readiness is set outside of the lock, because that wakes tasks.
+//! Everything is behind one lock, which only the simulation's thread takes. What happens later is
+//! in a queue ordered by time and number, so that it happens in the same order every time. Sockets
+//! are as those of the kernel: their operations never wait, and a `Source` per socket tells when to
+//! try again. Readiness is set outside of the lock, because that wakes tasks.
 
 mod datagram;
 mod host;

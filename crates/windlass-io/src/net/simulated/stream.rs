@@ -1,7 +1,7 @@
 //! Connections of the simulated network: two pipes each, one per direction.
 //!
-//! A link that is cut holds back what was sent, as TCP would, until it is healed. A pipe is kept until
-//! both of its ends are gone; what arrives after that is for nobody.
+//! A link that is cut holds back what was sent, as TCP would, until it is healed. A pipe is kept
+//! until both of its ends are gone; what arrives after that is for nobody.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};

@@ -47,8 +47,8 @@ impl UnixDatagram {
     /// A socket at `path`, on the runtime this is called in.
     ///
     /// # Errors
-    /// `AddrInUse` if there is something at that path, a socket of a program that has ended included:
-    /// remove the file.
+    /// `AddrInUse` if there is something at that path, a socket of a program that has ended
+    /// included: remove the file.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixDatagram> {
         let handle = Handle::current_or_default();
         Ok(UnixDatagram(match handle.reality() {
@@ -102,8 +102,8 @@ impl UnixDatagram {
         Ok(UnixDatagram(Socket::Real(Registered::here(socket)?)))
     }
 
-    /// Takes the socket out of the runtime. It is in non-blocking mode: call `set_nonblocking(false)`
-    /// to wait in its methods.
+    /// Takes the socket out of the runtime. It is in non-blocking mode: call
+    /// `set_nonblocking(false)` to wait in its methods.
     ///
     /// # Errors
     /// `Unsupported` in a simulation.

@@ -29,8 +29,8 @@ impl UnixListener {
     /// Listens at `path`, on the runtime this is called in.
     ///
     /// # Errors
-    /// `AddrInUse` if there is something at that path, a socket of a program that has ended included:
-    /// remove the file.
+    /// `AddrInUse` if there is something at that path, a socket of a program that has ended
+    /// included: remove the file.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixListener> {
         let handle = Handle::current_or_default();
         Ok(UnixListener(match handle.reality() {
@@ -45,8 +45,8 @@ impl UnixListener {
         }))
     }
 
-    /// As `bind`, at an address: of a path, or (on Linux) of a name that is no file and is free again when
-    /// the listener is gone (`SocketAddr::from_abstract_name`).
+    /// As `bind`, at an address: of a path, or (on Linux) of a name that is no file and is free
+    /// again when the listener is gone (`SocketAddr::from_abstract_name`).
     ///
     /// # Errors
     /// As `bind`; `Unsupported` for such a name in a simulation.
@@ -72,8 +72,8 @@ impl UnixListener {
     /// dropped wait loses none.
     ///
     /// # Errors
-    /// As those of [`TcpListener::accept`](crate::net::TcpListener::accept): out of descriptors, each
-    /// call says so at once, and the connection waits.
+    /// As those of [`TcpListener::accept`](crate::net::TcpListener::accept): out of descriptors,
+    /// each call says so at once, and the connection waits.
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let accepted = self.source().io(Direction::Read, || self.accept_now());
         accepted.await

@@ -1,7 +1,8 @@
 //! Unix sockets: streams and datagrams within a host, at paths of the file system.
 //!
 //! The file of a socket stays after it: remove it before the path is bound again. In a simulation
-//! there are no files; each host has its own paths, and a path is free again once its socket is gone.
+//! there are no files; each host has its own paths, and a path is free again once its socket is
+//! gone.
 
 mod datagram;
 mod listener;

@@ -105,8 +105,8 @@ impl UnixStream {
         Ok(UnixStream(Stream(Kind::Unix(Registered::here(socket)?))))
     }
 
-    /// Takes the stream out of the runtime. It is in non-blocking mode: call `set_nonblocking(false)`
-    /// to wait in its methods.
+    /// Takes the stream out of the runtime. It is in non-blocking mode: call
+    /// `set_nonblocking(false)` to wait in its methods.
     ///
     /// # Errors
     /// `Unsupported` in a simulation.
@@ -195,7 +195,7 @@ const NOT_REAL: &str =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerCredentials {
-    /// Its number.
+    /// The process id of the peer.
     pub pid: i32,
     /// The user it runs as.
     pub uid: u32,

@@ -315,8 +315,8 @@ fn in_a_simulation_coroutines_unwind_at_once() {
     });
 }
 
-/// A simulated runtime may be handed to another thread. What has begun on the first one is not resumed there,
-/// and the first one stays: its thread-locals may be lent.
+/// A simulated runtime may be handed to another thread. What has begun on the first one is not
+/// resumed there, and the first one stays: its thread-locals may be lent.
 #[test]
 fn a_simulation_that_changes_its_thread_does_not_take_coroutines_along() {
     let drops = Drops::default();

@@ -225,8 +225,8 @@ fn panics_of_halves_come_out_in_the_coroutine() {
     }
 }
 
-/// A worker that waits for its half leaves its place to another, so that the only other worker may be
-/// held for ever.
+/// A worker that waits for its half leaves its place to another, so that the only other worker may
+/// be held for ever.
 #[test]
 fn a_task_that_waits_for_a_stolen_half_is_replaced() {
     let runtime = runtime(2);
