@@ -21,7 +21,7 @@ fn count(counted: &mut i64, message: &Message) -> Result<(), Fault> {
     Err(Fault::new(text))
 }
 
-/// Counts.
+/// The first version: counts its messages.
 #[derive(Default)]
 struct V1 {
     begun: bool,

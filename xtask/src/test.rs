@@ -76,7 +76,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "tidy",
-        about: "layers, links, leftovers, unsafe code, weaken.list",
+        about: "layers, links, leftovers, unsafe code, prose, weaken.list",
         run: |workspace| tidy::check(workspace).map(|()| Done::Passed),
     },
     Step {

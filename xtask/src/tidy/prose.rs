@@ -1,0 +1,193 @@
+//! Comments and Markdown that a reader cannot use: too short, or too wide.
+
+use super::Problem;
+
+/// Columns of a comment line or a line of Markdown.
+const COLUMNS: usize = 100;
+
+/// Words of a doc comment.
+const WORDS: usize = 3;
+
+/// Folders and files that do not keep to it yet. The list may only become shorter: nothing is
+/// added, and a line that excuses nothing any more is a finding.
+const NOT_YET: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "bench/",
+    "crates/windlass-cli/",
+    "crates/windlass-components/",
+    "crates/windlass-core/src/sched/SLEEP.md",
+    "crates/windlass-graph/",
+    "crates/windlass-http/",
+    "crates/windlass-lua/",
+    "crates/windlass-plan/",
+    "crates/windlass-process/",
+    "crates/windlass-value/",
+    "crates/windlass-vm/",
+    "docs/",
+    "fuzz/",
+];
+
+/// What was found in all files, with and without an excuse.
+#[derive(Default)]
+pub(super) struct Prose {
+    problems: Vec<Problem>,
+    /// For each line of `NOT_YET`, whether it excused anything.
+    used: [bool; NOT_YET.len()],
+}
+
+impl Prose {
+    /// Checks the comments of a Rust file.
+    pub(super) fn check_rust(&mut self, file: &str, source: &str) {
+        self.add(file, check_rust(file, source));
+    }
+
+    /// Checks the lines of a Markdown file.
+    pub(super) fn check_markdown(&mut self, file: &str, source: &str) {
+        self.add(file, check_markdown(file, source));
+    }
+
+    fn add(&mut self, file: &str, problems: Vec<Problem>) {
+        match NOT_YET.iter().position(|path| file.starts_with(path)) {
+            Some(index) => self.used[index] |= !problems.is_empty(),
+            None => self.problems.extend(problems),
+        }
+    }
+
+    /// Returns the problems that nothing excuses, and the excuses that nothing needs.
+    pub(super) fn finish(mut self) -> Vec<Problem> {
+        let unused = NOT_YET.iter().zip(self.used).filter(|(_, used)| !used);
+        let unused = unused.map(|(path, _)| Problem::NeedlessExcuse { path });
+        self.problems.extend(unused);
+        self.problems
+    }
+}
+
+/// Checks the comments of a Rust file.
+fn check_rust(file: &str, source: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut in_code = false;
+    // The first line of the doc comment that goes on, and its words.
+    let mut doc: Option<(usize, usize)> = None;
+    for (index, line) in source.lines().enumerate() {
+        let (line_number, trimmed) = (index + 1, line.trim_start());
+        match doc_text(trimmed) {
+            Some(text) => {
+                let words = text.split_whitespace().count();
+                let (_, so_far) = doc.get_or_insert((line_number, 0));
+                *so_far += words;
+            }
+            None => problems.extend(short_doc(file, doc.take())),
+        }
+        let Some(comment) = trimmed.strip_prefix("//") else {
+            in_code = false;
+            continue;
+        };
+        let text = comment.trim_start_matches(['/', '!']).trim_start();
+        if text.starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code && is_too_wide(line, text) {
+            problems.push(Problem::TooWide {
+                file: file.to_owned(),
+                line: line_number,
+            });
+        }
+    }
+    problems.extend(short_doc(file, doc));
+    problems
+}
+
+/// Checks the lines of a Markdown file.
+fn check_markdown(file: &str, source: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut in_code = false;
+    for (index, line) in source.lines().enumerate() {
+        let text = line.trim_start();
+        if text.starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code && is_too_wide(line, text) {
+            problems.push(Problem::TooWide {
+                file: file.to_owned(),
+                line: index + 1,
+            });
+        }
+    }
+    problems
+}
+
+/// The text of a line of an outer doc comment.
+fn doc_text(trimmed: &str) -> Option<&str> {
+    let text = trimmed.strip_prefix("///")?;
+    (!text.starts_with('/')).then_some(text)
+}
+
+/// A row of a table and a line with a link cannot be broken.
+fn is_too_wide(line: &str, text: &str) -> bool {
+    let is_exempt = text.starts_with('|') || text.contains("://") || text.contains("](");
+    !is_exempt && line.chars().count() > COLUMNS
+}
+
+fn short_doc(file: &str, doc: Option<(usize, usize)>) -> Option<Problem> {
+    let (line, words) = doc?;
+    (words < WORDS).then(|| Problem::ShortDoc {
+        file: file.to_owned(),
+        line,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(problems: &[Problem]) -> Vec<(usize, bool)> {
+        problems
+            .iter()
+            .map(|problem| match problem {
+                Problem::ShortDoc { line, .. } => (*line, true),
+                Problem::TooWide { line, .. } => (*line, false),
+                other => panic!("{other}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_doc_comment_of_fewer_than_three_words_is_refused() {
+        let source = "/// It.\nfn a() {}\n/// Returns the\n/// value.\nfn b() {}\n    /// Which.";
+        assert_eq!(lines(&check_rust("a.rs", source)), [(1, true), (6, true)]);
+    }
+
+    #[test]
+    fn a_rule_of_slashes_and_an_inner_doc_comment_may_be_short() {
+        assert_eq!(check_rust("a.rs", "//////\n//! Files.\n// No.\n"), []);
+    }
+
+    #[test]
+    fn a_wide_comment_is_refused_outside_of_code_tables_and_links() {
+        let wide = "word ".repeat(21);
+        let link = format!("https://example.org/{}", "a".repeat(100));
+        let source = format!(
+            "// {wide}\n/// | {wide} |\n/// ```\n/// {wide}\n/// ```\n// {link}\nlet a = \"{wide}\";\n"
+        );
+        assert_eq!(lines(&check_rust("a.rs", &source)), [(1, false)]);
+        let page = format!("{wide}\n| {wide}|\n```\n{wide}\n```\n[a]({link})\n");
+        assert_eq!(lines(&check_markdown("a.md", &page)), [(1, false)]);
+    }
+
+    #[test]
+    fn a_folder_of_the_list_is_excused_until_it_is_tidy() {
+        let mut prose = Prose::default();
+        prose.check_rust("crates/windlass-http/src/lib.rs", "/// It.\nfn a() {}\n");
+        prose.check_markdown("docs/a.md", "It is short.\n");
+        let found = prose.finish();
+        let needless = |path| Problem::NeedlessExcuse { path };
+        assert!(!found.contains(&needless("crates/windlass-http/")));
+        assert!(found.contains(&needless("docs/")));
+        assert!(
+            !found
+                .iter()
+                .any(|found| matches!(found, Problem::ShortDoc { .. }))
+        );
+    }
+}
