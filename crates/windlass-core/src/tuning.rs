@@ -26,7 +26,8 @@ pub const FORK_CAPACITY: usize = if cfg!(any(windlass_loom, windlass_shuttle)) {
 /// forks in a tree of depth n, 5,000 of 3.5 million in fib(32).
 pub const FORK_ENOUGH: usize = 3;
 /// One in so many joins forks all the same: in a recursion that is a list and not a tree, the
-/// halves that wait are in frames that make no join any more, and nobody else could ever take them.
+/// halves that wait are in frames that make no join any more, and no other frame could ever take
+/// them.
 pub const FORK_ONE_IN: u32 = 64;
 
 /// Polls between two maintenance passes of a worker (the tick).
@@ -69,7 +70,7 @@ pub const SPIN_PAUSES: u32 = 32;
 
 /// Pauses before a taken lock is tried a second time; they double from try to try.
 ///
-/// The long pause is the point: whoever holds the lock goes on with its cache lines for hundreds of
+/// The long pause is the point: the holder of the lock goes on with its cache lines for hundreds of
 /// operations instead of giving them away for each. Measured on two cores, against trying at once:
 /// channels of four senders 42 -> 18 ns per message, a broadcast 137 -> 53.
 pub const LOCK_PAUSES_FIRST: u32 = 32;
@@ -154,7 +155,7 @@ pub const WORTH_A_WAKE_NS: u64 = 20_000;
 /// A search that goes on for the full time pays only if something comes meanwhile. After one that
 /// did, so many more do; otherwise one in so many, to notice when it begins to pay.
 pub const SPIN_PROBE_ONE_IN: u32 = 8;
-/// A yield that takes longer than this has given the core to somebody else: the machine is busy,
+/// A yield that takes longer than this has given the core to another thread: the machine is busy,
 /// and going on would pay for two switches each time. Alone, it takes 0.7 us here.
 pub const YIELD_NS: u64 = 5_000;
 /// Searches after such a yield that do not yield at all.

@@ -27,7 +27,7 @@ pub struct RuntimeSnapshot {
     pub dispatchers: Vec<DispatcherSnapshot>,
     /// Unconfined tasks that have not ended.
     pub unconfined_tasks: usize,
-    /// Tasks that run in the tokio guest; none if nobody has asked for it.
+    /// Tasks that run in the tokio guest; none if it was never asked for.
     pub tokio_tasks: Option<usize>,
 }
 

@@ -175,7 +175,7 @@ where
         self.children.is_empty()
     }
 
-    /// The group's token: children may look at it, and whoever cancels it ends the group.
+    /// The group's token: children may look at it, and cancelling it ends the group.
     pub fn token(&self) -> &CancellationToken {
         &self.token
     }
@@ -323,7 +323,7 @@ where
         self.0.is_empty()
     }
 
-    /// The group's token: children may look at it, and whoever cancels it ends the group.
+    /// The group's token: children may look at it, and cancelling it ends the group.
     pub fn token(&self) -> &CancellationToken {
         self.0.token()
     }

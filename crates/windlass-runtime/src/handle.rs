@@ -366,7 +366,7 @@ impl Handle {
         diagnose::dump(&self.0, out)
     }
 
-    /// Tasks of a simulation that panicked and whose handle nobody has awaited, in words.
+    /// Tasks of a simulation that panicked and whose handle was not awaited, in words.
     pub(crate) fn unobserved_panics(&self) -> Vec<String> {
         let simulator = self.0.simulator();
         simulator.map_or_else(Vec::new, |simulator| simulator.world().unobserved_panics())

@@ -14,7 +14,7 @@ pub use windlass_core::task::{
     AbortHandle, Budget, Class, JoinError, JoinErrorKind, Shield, TaskId, shield,
 };
 
-/// Gives everybody else a turn: the task goes to the tail of its worker's queue.
+/// Gives every other ready task a turn: the task goes to the tail of its worker's queue.
 pub async fn yield_now() {
     let mut yielded = false;
     poll_fn(|cx| {

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use tracing::Span;
 use windlass_core::task::Options;
 
-/// The span of a task to be; none if nobody listens.
+/// Returns the span for a new task; none if no subscriber listens.
 #[inline]
 pub(crate) fn of(options: &Options) -> Option<Span> {
     if tracing::level_filters::LevelFilter::current() < tracing::Level::DEBUG {
@@ -94,7 +94,7 @@ pub(crate) struct BodySpan {
 }
 
 impl BodySpan {
-    /// None if nobody listens.
+    /// Returns the span for a new body; none if no subscriber listens.
     pub(crate) fn of(options: &Options) -> Option<BodySpan> {
         let span = of(options)?;
         Some(BodySpan {

@@ -208,7 +208,7 @@ impl Slot {
         Ok(handle)
     }
 
-    /// Tasks that live in the guest; none if nobody has asked for it.
+    /// Tasks that live in the guest; none if it was never asked for.
     pub(crate) fn tasks(&self) -> Option<usize> {
         match &*self.0.lock() {
             State::Running(guest) => Some(guest.handle.metrics().num_alive_tasks()),

@@ -17,7 +17,7 @@ use windlass_core::task::{AbortHandle, spend};
 
 use crate::waker_id::WakerId;
 
-/// Says "stop" to everybody who holds a clone or a child of it.
+/// Asks every holder of a clone or a child of it to stop.
 ///
 /// ```
 /// use windlass_sync::CancellationToken;

@@ -33,7 +33,7 @@ use windlass_core::sync::{Mutex, UnsafeCell};
 pub(crate) enum Notification {
     /// It was its turn: what it waited for is in the payload, or is its own now.
     Served,
-    /// Everybody was let go: the primitive was closed, or a broadcast reached all.
+    /// All waiters were let go: the primitive was closed, or a broadcast reached all.
     Released,
 }
 
@@ -259,7 +259,7 @@ impl<P> WaitList<P> {
     }
 
     /// Tells the first waiter, after `hand_over` has written its payload. The caller wakes what it
-    /// gets (rule 6); none at all: nobody waits.
+    /// gets (rule 6); none at all if there is no waiter.
     pub(crate) fn notify_front(
         &mut self,
         notification: Notification,
@@ -369,7 +369,7 @@ impl WakeBatch {
         }
     }
 
-    /// Wakes everybody, outside of every lock.
+    /// Wakes all of them, outside of every lock.
     pub(crate) fn wake_all(&mut self) {
         for place in &mut self.wakers[..std::mem::take(&mut self.len)] {
             // SAFETY: the first `len` places are filled, and `len` is 0 now: each is read once.
@@ -381,8 +381,8 @@ impl WakeBatch {
         }
     }
 
-    /// Wakes everybody and lets a panic of one of them go on. By reference: moving the batch would
-    /// cost more than all the rest when there is nobody to wake.
+    /// Wakes all of them and lets a panic of one of them go on. By reference: moving the batch
+    /// would cost more than all the rest when there is no waiter.
     #[inline]
     pub(crate) fn finish(&mut self) {
         if self.len > 0 || self.panic.is_some() {

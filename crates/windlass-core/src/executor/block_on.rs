@@ -12,7 +12,7 @@ use crate::sync::{Arc, Parker};
 
 /// How a thread waits in `block_on`, and how it is woken.
 pub trait Signal: Send + Sync + 'static {
-    /// Returns after the next `wake`, or at once after an earlier one that nobody waited for.
+    /// Returns after the next `wake`, or at once after an earlier one that no thread waited for.
     fn wait(&self);
     /// Ends a wait; may be called from any thread.
     fn wake(&self);
@@ -148,7 +148,7 @@ pub fn is_waiting() -> bool {
     WAITING.with(Cell::get)
 }
 
-/// For whoever waits in another way than [`block_on`] does.
+/// For threads that wait in another way than [`block_on`] does.
 ///
 /// # Panics
 /// As `block_on`.

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::sync::atomic::{AtomicPtr, Ordering};
 
-/// An item with a link, which belongs to whoever owns the item.
+/// An item with a link, which belongs to the owner of the item.
 pub trait Linked: Sized {
     /// Returns the link to the next item.
     fn link(&self) -> &AtomicPtr<Self>;

@@ -39,7 +39,7 @@ use crate::tuning::FORK_CAPACITY;
 
 const _: () = assert!(FORK_CAPACITY.is_power_of_two());
 
-/// What can be run once, by whoever takes it: two words and nothing known about them.
+/// A job that is run once, by the worker that takes it: a data pointer and a function.
 #[derive(Debug, Clone, Copy)]
 pub struct JobRef {
     data: *const (),
@@ -63,7 +63,7 @@ pub enum Taker {
 }
 
 impl JobRef {
-    /// A job. Whoever makes it keeps `data` alive until the job has run.
+    /// Makes a job. The caller keeps `data` alive until the job has run.
     pub fn new(data: *const (), run: RunJob) -> JobRef {
         JobRef { data, run }
     }
@@ -76,7 +76,7 @@ impl JobRef {
     /// Runs it.
     ///
     /// # Safety
-    /// Once, by whoever took it out of a deque in this way, on a worker of the pool.
+    /// Once, by the worker that took it out of a deque in this way, on a worker of the pool.
     pub unsafe fn run(self, taken: Taker) {
         // SAFETY: says the caller; `data` is what `run` was made for.
         unsafe { (self.run)(self.data, taken) }
@@ -180,14 +180,14 @@ impl Deque {
         }
     }
 
-    /// Jobs in it, as far as anybody can tell. For the owner: not more than that.
+    /// Returns the number of jobs; it may be outdated at once. For the owner: not more than that.
     #[inline(always)]
     pub fn len(&self) -> usize {
         let bottom = self.owned.bottom.load(Ordering::Relaxed);
         length(self.top.load(Ordering::Relaxed), bottom).max(0) as usize
     }
 
-    /// True if there is no job, as far as anybody can tell. For the owner: true stays true.
+    /// Returns true if there is no job; it may be outdated at once. For the owner: true stays true.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -256,7 +256,7 @@ impl Deque {
         won.then(|| unsafe { job(self.buffer().read(bottom)) })
     }
 
-    /// Thief: takes the oldest. None also if somebody else was faster.
+    /// Thief: takes the oldest. Returns none also if another thief was faster.
     pub fn steal(&self) -> Option<JobRef> {
         self.steal_if(|| true)
     }

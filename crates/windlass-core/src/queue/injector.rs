@@ -121,7 +121,7 @@ impl<T: Linked> Injector<T> {
         taken
     }
 
-    /// Items queued, as far as anybody can tell without the lock.
+    /// Returns the number of queued items without taking the lock; it may be outdated at once.
     #[inline]
     pub fn len(&self) -> usize {
         (self.len.load(Ordering::Relaxed) as isize).max(0) as usize

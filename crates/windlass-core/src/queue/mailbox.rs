@@ -50,7 +50,7 @@ pub struct Inbox<T> {
 pub struct Letter<T>(NonNull<Node<T>>);
 
 struct Node<T> {
-    /// Belongs to whoever owns the letter: its writer, the stack, the inbox.
+    /// Belongs to the owner of the letter: its writer, the stack, the inbox.
     next: UnsafeCell<*mut Node<T>>,
     value: T,
 }
@@ -172,7 +172,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// True if nobody can put anything in any more.
+    /// Returns true if the mailbox takes no more letters.
     pub fn is_closed(&self) -> bool {
         // Relaxed: a hint; the push itself says.
         self.top.load(Ordering::Relaxed) == closed_mark()
@@ -201,7 +201,7 @@ impl<T> Inbox<T> {
 
     /// Moves everything from the mailbox behind what is here; true if there was something.
     ///
-    /// An exchange, not a swap: somebody else may close the mailbox in this moment, and the mark
+    /// An exchange, not a swap: another thread may close the mailbox in this moment, and the mark
     /// stays.
     #[inline]
     pub fn fetch(&mut self, mailbox: &Mailbox<T>) -> bool {

@@ -66,7 +66,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Items queued, as far as anybody can tell.
+    /// Returns the number of queued items; it may be outdated at once.
     pub fn len(&self) -> usize {
         let (_, real) = unpack(self.head.load(Ordering::Acquire));
         let tail = self.tail.load(Ordering::Acquire);

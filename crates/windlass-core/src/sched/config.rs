@@ -41,7 +41,7 @@ pub struct Config {
     pub max_workers: usize,
     /// Whether workers steal from each other.
     pub stealing: bool,
-    /// Tasks take their turns in the order in which they were spawned and woken, whoever did it.
+    /// Tasks take their turns in the order in which they were spawned and woken, by any thread.
     /// For pools of one worker.
     pub in_order: bool,
     /// Victims probed per search round.

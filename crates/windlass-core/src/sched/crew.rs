@@ -46,9 +46,9 @@ struct Roster {
     threads: Vec<Option<thread::JoinHandle<()>>>,
     /// Where new threads get theirs from; gone when the pool has ended.
     hooks: Option<Hooks>,
-    /// Nobody comes any more.
+    /// No worker starts any more.
     closed: bool,
-    /// Times that nobody could take the place of a worker that blocks.
+    /// Times that no worker could replace one that blocks.
     not_replaced: u64,
 }
 
@@ -142,7 +142,7 @@ impl Crew {
             .collect()
     }
 
-    /// Times that nobody could take the place of a worker that blocks.
+    /// Times that no worker could replace one that blocks.
     pub(crate) fn not_replaced(&self) -> u64 {
         self.roster.lock().not_replaced
     }
@@ -275,7 +275,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Sets the bit if there is somebody too many, and wakes one who may then leave.
+    /// Sets the bit if there is a worker too many, and wakes one that may then leave.
     fn ask_to_leave(&self, pool: &Pool, roster: &Roster) {
         let too_many = roster.is_crowded();
         pool.stop.set_crowded(too_many);
@@ -295,7 +295,7 @@ impl Crew {
         leaves
     }
 
-    /// Nobody comes any more; gives the threads to be joined.
+    /// Starts no more workers, and returns the threads to be joined.
     pub(crate) fn close(&self) -> Vec<Option<thread::JoinHandle<()>>> {
         let mut roster = self.roster.lock();
         roster.closed = true;
@@ -327,7 +327,7 @@ impl Roster {
 }
 
 /// Runs `f`, which may block this thread. If it is a worker's, another takes its place meanwhile;
-/// what is pinned to this one waits. Nobody takes the place of a worker that keeps an order: what
+/// what is pinned to this one waits. No worker replaces one that keeps an order: what
 /// comes next waits for it.
 pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
     let is_replaceable =
@@ -374,7 +374,7 @@ impl Drop for Replacement {
 
 impl Pool {
     /// Lets another worker take the place of `worker`, which does not come back from what it runs,
-    /// as [`while_blocked`] does for the thread that calls it: for somebody else who has noticed
+    /// as [`while_blocked`] does for the thread that calls it: for another thread that has noticed
     /// that. None if the pool keeps an order, is simulated or ends.
     pub fn replace_worker(self: &Arc<Pool>, worker: usize) -> Option<Replacement> {
         if !self.has_many_threads() || self.is_stopping() || worker >= self.crew.used_ids() {

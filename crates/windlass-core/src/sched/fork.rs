@@ -167,7 +167,7 @@ pub fn end_resume(resume: Resume, leftovers: Leftovers) {
     });
 }
 
-/// A job that has become a task. It is run in any case: somebody waits for it.
+/// A job that has become a task. It is run in any case: a frame waits for it.
 struct HandedOver(Option<JobRef>);
 
 impl HandedOver {

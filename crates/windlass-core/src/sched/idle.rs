@@ -85,7 +85,7 @@ impl Idle {
         unpack(self.counts.load(Ordering::Relaxed))
     }
 
-    /// After a push: claims a sleeper, unless somebody searches already or all are awake. The
+    /// After a push: claims a sleeper, unless a worker searches already or all are awake. The
     /// caller posts the claimed worker's token.
     #[inline]
     pub fn announce(&self) -> Option<usize> {
@@ -99,7 +99,7 @@ impl Idle {
         }
     }
 
-    /// After a push that only `worker` can take: claims it if it sleeps, whoever else searches.
+    /// After a push that only `worker` can take: claims it if it sleeps, even if others search.
     /// True: the caller posts its token.
     pub fn call(&self, worker: usize) -> bool {
         // Pairs with the fence in `publish`, as in `announce`.
@@ -108,7 +108,7 @@ impl Idle {
         self.parked[worker / 64].load(Ordering::Relaxed) & bit != 0 && self.claim_worker(worker)
     }
 
-    /// Somebody sleeps and nobody searches, at a glance.
+    /// Returns true if a worker sleeps and none searches, without a fence.
     #[inline]
     pub fn worth_announcing(&self) -> bool {
         let now = self.counts();
@@ -162,7 +162,8 @@ impl Idle {
     }
 
     /// The worker found something after `publish`, or woke by itself. True: it is awake and counts
-    /// as searching. False: somebody has claimed it, and the token is on its way; wait for it.
+    /// as searching. Returns false if another thread has claimed it: its token is on its way, so
+    /// wait for it.
     #[must_use]
     pub fn withdraw(&self, worker: usize) -> bool {
         // What the claimer added is what we add here, so both ways end in the same counts.

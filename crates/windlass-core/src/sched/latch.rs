@@ -66,7 +66,7 @@ impl Latch {
         self.thief.store(worker as u32 + 1, Ordering::Relaxed);
     }
 
-    /// Who took the job; none: nobody, or it has not said so yet.
+    /// The worker that took the job; none if none did, or if it has not said so yet.
     pub fn thief(&self) -> Option<usize> {
         let thief = self.thief.load(Ordering::Relaxed);
         thief.checked_sub(1).map(|thief| thief as usize)

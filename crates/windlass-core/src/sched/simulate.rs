@@ -116,7 +116,7 @@ pub enum Stuck {
     Livelock,
 }
 
-/// A pool without threads, run by whoever calls [`run`](Simulation::run).
+/// A pool without threads, run by the caller of [`run`](Simulation::run).
 #[derive(Debug)]
 pub struct Simulation {
     worker: Worker,

@@ -259,7 +259,7 @@ fn look(
     true
 }
 
-/// Work is queued behind a worker that does not come back: wake somebody who steals it. If all are
+/// Work is queued behind a worker that does not come back: wake a worker that steals it. If all are
 /// awake, they may be busy for ever with their own; then it moves to the injector, where everybody
 /// looks at an interval.
 fn rescue(pool: &Pool, index: usize) {

@@ -100,7 +100,7 @@ mod counter {
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 
-    /// Both clocks at one moment: whoever is suspended between the two looks again.
+    /// Both clocks at one moment: a thread that is suspended between the two looks again.
     #[inline]
     pub(super) fn both() -> (u64, u64) {
         let mut best = (0, 0);

@@ -70,7 +70,7 @@ impl<T> Mutex<T> {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok()
     }
@@ -92,21 +92,21 @@ impl<T> RwLock<T> {
         RwLock(loom::sync::RwLock::new(value))
     }
 
-    /// Waits until nobody writes.
+    /// Waits until there is no writer.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0
             .read()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until nobody reads or writes.
+    /// Waits until there is no reader and no writer.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0
             .write()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Reads if nobody writes.
+    /// Reads if there is no writer.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.0.try_read().ok()
     }

@@ -355,7 +355,7 @@ impl<T> Mutex<T> {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Takes the lock if nobody holds it; never blocks.
+    /// Takes the lock if it is free; never blocks.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
@@ -377,21 +377,21 @@ impl<T> RwLock<T> {
         RwLock(std::sync::RwLock::new(value))
     }
 
-    /// Waits until nobody writes.
+    /// Waits until there is no writer.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0
             .read()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until nobody reads or writes.
+    /// Waits until there is no reader and no writer.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0
             .write()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Reads if nobody writes; never blocks.
+    /// Reads if there is no writer; never blocks.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         match self.0.try_read() {
             Ok(guard) => Some(guard),

@@ -22,7 +22,7 @@ pub struct World {
     panics_expected: AtomicUsize,
 }
 
-/// A task that panicked, and whose handle nobody has awaited since.
+/// A task that panicked, and whose handle was not awaited since.
 #[derive(Debug)]
 struct UnobservedPanic {
     /// The address of the task's block, and the number of the task: blocks are used again, and
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// Somebody has been told of the panic of this task.
+    /// Marks the panic of this task as seen.
     pub(crate) fn panic_observed(&self, task: (usize, u64)) {
         let mut unobserved = self.unobserved.lock();
         if let Some(index) = unobserved.iter().rposition(|panic| panic.task == task) {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// The panics that nobody has been told of, in words.
+    /// Returns a sentence for each panic that was not seen.
     pub fn unobserved_panics(&self) -> Vec<String> {
         let unobserved = self.unobserved.lock();
         unobserved.iter().map(|panic| panic.what.clone()).collect()

@@ -79,7 +79,7 @@ struct Cell<B: Body> {
 }
 
 /// Which of the two it holds follows from the access protocol (rule 2), so no tag is stored: the
-/// body until the task ends, then the output until somebody takes or drops it.
+/// body until the task ends, then the output until it is taken or dropped.
 union Stage<B: Body> {
     body: ManuallyDrop<B>,
     output: ManuallyDrop<Result<B::Output, JoinError>>,
@@ -230,7 +230,7 @@ unsafe fn finish<B: Body>(
 /// Drops the body in place, because it is pinned; gives the payload of a panic.
 ///
 /// # Safety
-/// Rule 2: the stage holds the body, and nobody looks at it again.
+/// Rule 2: the stage holds the body, and it is not used again.
 #[inline]
 unsafe fn drop_body<B: Body>(cell: NonNull<Cell<B>>) -> Result<(), Box<dyn Any + Send>> {
     if !std::mem::needs_drop::<B>() {

@@ -25,7 +25,7 @@ unsafe impl Send for Entry {}
 #[derive(Debug)]
 #[must_use]
 pub enum RunOutcome {
-    /// The task is idle, and somebody else's.
+    /// The task is idle, and no longer belongs to the caller.
     Idle,
     /// The task wants another turn, at the tail.
     Again(Entry),
@@ -33,7 +33,7 @@ pub enum RunOutcome {
     Complete,
 }
 
-/// What running a task needs from whoever runs it.
+/// What a task needs from the executor that runs it.
 pub trait Scheduler {
     /// Keeps hold of a task that is about to be idle, so that shutdown finds it.
     fn register(&self, header: &Header);
@@ -216,7 +216,7 @@ impl Entry {
         }
     }
 
-    /// Drops an output that nobody wants and nobody ever will. It is user code on a worker, so it
+    /// Drops an output that will never be taken. It is user code on a worker, so it
     /// counts as the task's turn: it must not block.
     fn drop_output(&self) {
         let turn = context::begin_turn(self.0);

@@ -19,7 +19,7 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Arc, Mutex, hint, thread};
 use crate::task::header::{Header, TaskRef};
 
-/// One place in the register: empty, a task, or BUSY while somebody takes a reference.
+/// One place in the register: empty, a task, or BUSY while a thread takes a reference.
 #[derive(Debug)]
 pub(crate) struct Slot(AtomicPtr<Header>);
 

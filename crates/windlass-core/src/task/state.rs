@@ -135,7 +135,7 @@ pub enum Completion {
     Handed,
     /// Wake the joiner, then call `end_join_wake` and `release`.
     WakeJoiner,
-    /// Nobody wants the output: drop it, then complete again.
+    /// The output is not wanted: drop it, then complete again.
     DropOutput,
 }
 
@@ -211,7 +211,7 @@ impl State {
         }
     }
 
-    /// Somebody wants the task to be polled.
+    /// Asks for a poll of the task.
     #[inline]
     pub fn wake(&self) -> Wake {
         self.change(|now| {
@@ -244,7 +244,7 @@ impl State {
         })
     }
 
-    /// Somebody wants the task to end.
+    /// Asks for the end of the task.
     pub fn cancel(&self) -> Wake {
         self.change(|now| {
             if now & (COMPLETE | CANCELLED) != 0 {
@@ -309,7 +309,7 @@ impl State {
         })
     }
 
-    /// Completes a task whose output has been dropped because nobody wants it.
+    /// Completes a task whose output has been dropped because it was not wanted.
     pub fn complete_without_output(&self) -> Completion {
         self.change(|now| {
             if now / REF_ONE == 1 {

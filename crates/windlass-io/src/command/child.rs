@@ -41,7 +41,7 @@ struct Running {
     /// Whether it ends with the program.
     is_bound: bool,
     end: Registered<Descriptor>,
-    /// Where it is reaped if nobody waits.
+    /// Where the child is reaped if it is not waited for.
     runtime: Handle,
 }
 

@@ -123,7 +123,7 @@ impl ChildStdin {
     /// Writes some of the bytes. Cancel-safe.
     ///
     /// # Errors
-    /// `BrokenPipe` if nobody reads any more.
+    /// `BrokenPipe` if the other end is closed.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         poll_fn(|cx| self.poll_write_some(cx, bytes)).await
     }
@@ -131,7 +131,7 @@ impl ChildStdin {
     /// Writes all of the bytes. Not cancel-safe: how much was written before the drop is not known.
     ///
     /// # Errors
-    /// `BrokenPipe` if nobody reads any more.
+    /// `BrokenPipe` if the other end is closed.
     pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let count = self.write(bytes).await?;

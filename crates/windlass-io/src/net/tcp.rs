@@ -67,7 +67,7 @@ impl TcpListener {
     /// first that will do. A port whose last connections are still closing can be bound again.
     ///
     /// # Errors
-    /// `AddrInUse` if somebody listens there: end that, or take another port.
+    /// `AddrInUse` if a socket listens there: end that, or take another port.
     pub async fn bind(address: impl ToAddress) -> io::Result<TcpListener> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;
@@ -195,7 +195,8 @@ impl TcpStream {
     /// Dropping the wait gives the attempt up.
     ///
     /// # Errors
-    /// `ConnectionRefused` if nobody listens there; else those of the last address that was tried.
+    /// `ConnectionRefused` if no socket listens there; else those of the last address that was
+    /// tried.
     pub async fn connect(address: impl ToAddress) -> io::Result<TcpStream> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;

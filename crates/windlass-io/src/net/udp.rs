@@ -48,7 +48,7 @@ impl UdpSocket {
     /// A socket at `address`; port 0 takes a free one.
     ///
     /// # Errors
-    /// `AddrInUse` if somebody is bound there: end that, or take another port.
+    /// `AddrInUse` if a socket is bound there: end that, or take another port.
     pub async fn bind(address: impl ToAddress) -> io::Result<UdpSocket> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;

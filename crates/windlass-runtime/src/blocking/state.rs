@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) tasks: HashMap<u64, TaskRef>,
     pub(super) threads: usize,
     /// Threads that have not looked at the queue for the first time; one at most. It starts the
-    /// next one if there is more to do: whoever submits does not wait for the system to make
+    /// next one if there is more to do: a submitter does not wait for the system to make
     /// threads.
     pub(super) starting: usize,
     pub(super) idle: usize,

@@ -25,7 +25,8 @@ pub(super) struct Start {
 }
 
 impl BlockingPool {
-    /// Sees to it that somebody looks at the queue; an error if there is nobody at all.
+    /// Notifies or starts a thread for the queue. Fails if there is no thread and none can be
+    /// started.
     pub(super) fn find_thread(
         self: &Arc<Self>,
         state: &mut State,

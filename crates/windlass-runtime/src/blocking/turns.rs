@@ -40,7 +40,8 @@ impl BlockingPool {
         }
     }
 
-    /// Queues a turn of a task of the io dispatcher; the task is dropped if nobody can ever run it.
+    /// Queues a turn of a task of the io dispatcher; the task is dropped if no thread can ever run
+    /// it.
     pub(crate) fn submit(
         self: &Arc<Self>,
         runtime: &Handle,

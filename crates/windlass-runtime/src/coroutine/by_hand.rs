@@ -52,7 +52,7 @@ use windlass_sync::lock::Notify;
 /// })?;
 /// # Ok::<(), coroutine::StackError>(())
 /// ```
-/// A wait inside polls its future once per resume: nobody is told when it is ready.
+/// A wait inside polls its future once per resume: there is no notification when it is ready.
 ///
 /// A coroutine cannot leave the call:
 /// ```compile_fail

@@ -54,7 +54,7 @@ pub(super) fn begin(frame: &Frame) {
     }
 }
 
-/// After every switch back to whoever resumed.
+/// Called after every switch back to the resumer.
 #[inline(always)]
 pub(super) fn switched(frame: &Frame) {
     if is_on() {
@@ -71,7 +71,7 @@ fn check_canaries(frame: &Frame) {
     }
 }
 
-/// After a suspension, on the stack of whoever resumed.
+/// Called after a suspension, on the stack of the resumer.
 #[inline(always)]
 pub(super) fn suspended(frame: &Frame) {
     if is_on() {

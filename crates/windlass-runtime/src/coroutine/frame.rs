@@ -319,7 +319,7 @@ impl Frame {
         }
     }
 
-    /// Gives everybody else a turn.
+    /// Gives every other ready task a turn.
     #[inline(always)]
     pub(super) fn yield_now(&self) {
         if panicking() {
@@ -335,7 +335,7 @@ impl Frame {
         self.with_context(|cx| cx.waker().wake_by_ref());
     }
 
-    /// Goes back to whoever resumed, until the next resume; raises if the coroutine is cancelled
+    /// Goes back to the resumer, until the next resume; raises if the coroutine is cancelled
     /// then.
     ///
     /// Inlined up to the caller's own code: after a switch the processor does not expect the
@@ -370,7 +370,7 @@ impl Frame {
 
     /// While a thread unwinds, others that ran on it would seem to unwind too: `panicking()`
     /// belongs to the thread. So the thread waits, even if a `block_on` waits further down, and
-    /// nobody else can use the thread meanwhile. In a simulation that would be for ever: there a
+    /// no other task can use the thread meanwhile. In a simulation that would be for ever: there a
     /// future that is not ready at once is refused, unless nothing may unwind here.
     #[cold]
     fn block_thread<F: Future>(&self, future: F) -> F::Output {

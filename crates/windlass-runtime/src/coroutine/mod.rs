@@ -71,7 +71,7 @@ pub use self::slab::StackError;
 pub(crate) use self::slab::stacks_in_use;
 pub(crate) use self::stack::on_fresh_stack;
 
-/// With this a cancelled coroutine unwinds. Whoever catches it (`catch_unwind`) is told again at
+/// With this a cancelled coroutine unwinds. Code that catches it (`catch_unwind`) gets it again at
 /// the next suspension point.
 pub use windlass_core::task::Unwound as Cancelled;
 
@@ -139,7 +139,7 @@ pub fn wait<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Gives everybody else a turn; a plain thread gives its core away.
+/// Gives every other ready task a turn; a plain thread gives its core away.
 #[inline]
 pub fn yield_now() {
     match frame::running() {

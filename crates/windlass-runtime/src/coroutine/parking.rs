@@ -28,7 +28,7 @@ pub fn current() -> CoroutineRef {
     }
 }
 
-/// Suspends the coroutine until somebody calls [`CoroutineRef::unpark`]; at once if somebody has.
+/// Suspends the coroutine until [`CoroutineRef::unpark`] is called; returns at once if it was.
 ///
 /// ```
 /// use windlass_runtime::{Runtime, coroutine};

@@ -53,8 +53,8 @@ type Payload = Box<dyn Any + Send>;
 /// ```
 /// In a coroutine the wait suspends it; on a plain thread it blocks. If `f` panics, or the
 /// coroutine is cancelled meanwhile, the children are cancelled, and the panic or cancellation goes
-/// on after they have ended. The panic of a child goes to its handle; if nobody joins it, it comes
-/// out of `scope`.
+/// on after they have ended. The panic of a child goes to its handle; if that is not joined, it
+/// comes out of `scope`.
 ///
 /// # Panics
 /// As said; and, before `f` is called, inside a future (of a task, or of a `block_on`), which it
@@ -434,7 +434,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     }
 }
 
-/// The panic of a child that nobody joins goes to the scope.
+/// The panic of a child that is not joined goes to the scope.
 impl<T> Drop for ScopedJoinHandle<'_, T> {
     fn drop(&mut self) {
         if let Some(packet) = self.packet.take() {

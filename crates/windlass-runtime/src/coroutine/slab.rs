@@ -115,7 +115,7 @@ unsafe impl Sync for Slab {}
 /// What is known of one stack, for dumps and for the handler of overflows.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// The task whose stack it is; 0: nobody's.
+    /// The task whose stack it is; 0 if it is free.
     task: AtomicU64,
     location: AtomicPtr<Location<'static>>,
 }
@@ -142,7 +142,7 @@ impl Slot {
 /// The newest slab; the others hang on it. Nothing is ever taken away.
 static NEWEST: AtomicPtr<Slab> = AtomicPtr::new(null_mut());
 
-/// A piece of a slab that nobody else has.
+/// A piece of a slab, owned.
 #[derive(Debug)]
 pub(super) struct Piece {
     /// The lowest address, which is the guard's.
@@ -299,7 +299,7 @@ fn install_guard(bottom: NonNull<u8>) -> Result<(), StackError> {
     }
 }
 
-/// Gives the memory of a stack that nobody uses back to the system; the guard stays.
+/// Gives the memory of an unused stack back to the system; the guard stays.
 pub(super) fn release_memory(piece: &Piece) {
     // SAFETY: the range is the usable part of a stack that its owner has given up.
     unsafe {
@@ -329,7 +329,7 @@ pub(super) fn is_guard(address: usize) -> bool {
     })
 }
 
-/// A stack that is somebody's.
+/// A stack that is in use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StackUse {
     /// The id of the task whose stack it is.

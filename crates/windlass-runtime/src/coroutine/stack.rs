@@ -36,7 +36,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Keeps the stack for the next one on this thread. Nobody's frames are on it.
+    /// Keeps the stack for the next one on this thread. No frames are on it.
     pub(super) fn give_back(self) {
         self.0.slot.clear_owner();
         let mut piece = Some(self.0);

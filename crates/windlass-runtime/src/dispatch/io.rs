@@ -11,7 +11,7 @@ use crate::blocking::BlockingPool;
 use crate::handle::Handle;
 use crate::runtime::Shared;
 
-/// Made when somebody first asks for it.
+/// The io dispatcher of a runtime, made when it is first asked for.
 #[derive(Debug, Default)]
 pub(crate) struct IoDispatcher(OnceLock<Arc<ExternalExecutor>>);
 

@@ -6,7 +6,7 @@ use windlass_core::sync::Mutex;
 
 use crate::os;
 
-/// Somebody wants the memory of the process to stay, until this is dropped.
+/// Keeps the memory of the process locked until this is dropped.
 #[derive(Debug)]
 #[must_use = "the memory may be paged out again when this is dropped"]
 pub struct MemoryLock(());

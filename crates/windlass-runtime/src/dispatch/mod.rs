@@ -63,7 +63,7 @@ pub(crate) use self::unconfined_tasks::UnconfinedTasks;
 ///
 /// A private pool ([`custom`](Dispatcher::custom), [`single`](Dispatcher::single)) ends with the
 /// last of its handles: its tasks are cancelled and its threads joined; if that handle is dropped
-/// on one of these very threads, somebody else joins them.
+/// on one of these very threads, another thread joins them.
 #[derive(Clone)]
 pub struct Dispatcher {
     kind: Kind,

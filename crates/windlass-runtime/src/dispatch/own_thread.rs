@@ -102,7 +102,7 @@ fn gone() -> std::io::Error {
     std::io::Error::other("the thread ended before it began")
 }
 
-/// Polls the future until it is ready, or nobody wants it any more.
+/// Polls the future until it is ready, or its handle is gone.
 fn run<F: Future>(bed: &Arc<Bed>, future: F, send: oneshot::Sender<Outcome<F::Output>>) {
     let waker = Waker::from(bed.clone());
     let mut cx = Context::from_waker(&waker);

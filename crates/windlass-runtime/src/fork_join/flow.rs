@@ -69,12 +69,12 @@ struct Node {
     head: *const Head,
 }
 
-/// Instead of where targets begin: there is one, and it waits for nobody else.
+/// Instead of where targets begin: there is one, and it waits for no other step.
 const ONLY: u32 = u32::MAX;
 
 /// Who waits for a step.
 enum Targets {
-    /// One step, which waits for nobody else: a link of a chain.
+    /// One step, which waits for no other: a link of a chain.
     Only(u32),
     /// Those from here to there.
     Range(usize, usize),
@@ -143,7 +143,7 @@ struct Frame<'a> {
     flow: &'a Flow,
     body: &'a (dyn Fn(usize) + Sync),
     left: Padded<AtomicUsize>,
-    /// The first root that nobody has taken.
+    /// The first root that was not taken.
     next_root: Padded<AtomicUsize>,
     thieves: Thieves,
     /// A step has panicked: the others are counted and not run.

@@ -96,8 +96,8 @@ impl Drop for InjectedCall {
 }
 
 /// # Safety
-/// `frame` is a [`Frame`] of these types, alive until its call is dropped, and nobody else touches
-/// it.
+/// `frame` is a [`Frame`] of these types, alive until its call is dropped, and no other thread
+/// touches it.
 unsafe fn run_there<F: FnOnce() -> R, R>(frame: *const ()) {
     // SAFETY: rule 1.
     let frame = unsafe { &*frame.cast::<Frame<F, R>>() };

@@ -22,8 +22,8 @@ use crate::fork_join::{Payload, forget_payload, injected_call};
 
 /// Runs two closures, in parallel if another worker has time, and returns both results.
 ///
-/// They may borrow from the caller. It costs a few nanoseconds if nobody takes the second one, so
-/// recursive code needs no cutoff of its own to be correct, and rarely one to be fast.
+/// They may borrow from the caller. It costs a few nanoseconds if no worker takes the second one,
+/// so recursive code needs no cutoff of its own to be correct, and rarely one to be fast.
 ///
 /// ```
 /// use windlass_runtime::fork_join::join;

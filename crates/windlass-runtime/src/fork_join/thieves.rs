@@ -30,7 +30,7 @@ impl Thieves {
         }
     }
 
-    /// A job of somebody who is at a stolen part.
+    /// A job of a worker that runs a stolen part.
     pub(super) fn help(&self, here: Here<'_>) -> Option<JobRef> {
         // Relaxed, as in `Latch::thief`: a hint where to look.
         let mut thieves = self.0.load(Ordering::Relaxed);

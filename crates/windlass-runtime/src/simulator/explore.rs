@@ -19,12 +19,12 @@ const SEED: &str = "WINDLASS_SEED";
 /// environment then runs this one alone. `#[windlass::test(simulated, seeds = 1000)]` is made of
 /// this.
 ///
-/// A task that panics fails the run as well if nobody is told of it: its handle was dropped, or
+/// A task that panics fails the run as well if its panic is not seen: its handle was dropped, or
 /// never awaited. Processes are told of by their supervisors; see [`expect_panics`] for other
 /// exceptions.
 ///
 /// # Panics
-/// As the program does; if a task panicked and nobody was told; and if the two runs of a seed
+/// As the program does; if the panic of a task was not seen; and if the two runs of a seed
 /// differ, which means that the program has another input than the simulator.
 pub fn explore<F>(seeds: u64, program: impl Fn() -> F)
 where
@@ -81,8 +81,8 @@ fn run<F: Future<Output = ()>>(seed: u64, program: &impl Fn() -> F) -> Trace {
 #[must_use = "panics are expected until this is dropped"]
 pub struct ExpectPanics(Option<Arc<Simulator>>);
 
-/// From now on tasks of this simulation may panic without anybody being told, until the guard is
-/// dropped. Outside of a simulation it has no effect: there nobody looks.
+/// From now on tasks of this simulation may panic unseen, until the guard is
+/// dropped. Outside of a simulation it has no effect: there unseen panics are not looked for.
 pub fn expect_panics() -> ExpectPanics {
     let runtime = Handle::try_current().ok();
     let simulator = runtime.and_then(|runtime| runtime.shared().simulator().cloned());

@@ -143,7 +143,7 @@ impl Simulator {
     }
 
     /// Runs everything until `future` has ended, or nothing happens any more; the error is none if
-    /// somebody else runs it.
+    /// another thread runs it.
     fn run<F: Future>(&self, future: F) -> Result<F::Output, Option<Stuck>> {
         let mut core = self.core.try_lock().ok_or(None)?;
         let signal = Arc::new(RootSignal(AtomicBool::new(true)));

@@ -9,7 +9,7 @@ use futures_core::Stream;
 
 use crate::time::{Instant, Sleep, sleep_until};
 
-/// What happens to ticks that nobody waited for in time.
+/// What happens to ticks that were not awaited in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissedTicks {
     /// They follow at once, one after the other, until the schedule is caught up with.
@@ -54,7 +54,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Says what happens to ticks that nobody waited for in time.
+    /// Sets what happens to ticks that were not awaited in time.
     #[must_use]
     pub fn missed_ticks(mut self, missed: MissedTicks) -> Interval {
         self.missed = missed;

@@ -142,7 +142,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// The last receiver closes the channel and drops what nobody will receive.
+    /// The last receiver closes the channel and drops the values that are left.
     pub(super) fn drop_receiver(&self) {
         // AcqRel: as in `drop_sender`.
         if self.receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -273,7 +273,8 @@ impl<T> Core<T> {
         Offer::Sent(replaced)
     }
 
-    /// True if a value can simply be buffered: there is room, nobody waits, nothing is replaced.
+    /// True if a value can simply be buffered: there is room, no receiver waits, nothing is
+    /// replaced.
     #[inline]
     fn takes_simply(&self, state: &mut State<T>) -> bool {
         !state.closed

@@ -10,7 +10,7 @@ pub struct SendError<T>(pub T);
 /// The value could not be sent at once; here it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no room, and nobody waits for a value.
+    /// There is no room, and no receiver waits for a value.
     Full(T),
     /// The channel is closed.
     Closed(T),

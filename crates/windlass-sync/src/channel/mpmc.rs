@@ -43,7 +43,8 @@ pub fn buffered<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     channel(super::bounded(capacity))
 }
 
-/// A channel that keeps the newest value only; a send never waits, and replaces what nobody took.
+/// A channel that keeps the newest value only; a send never waits, and replaces a value that was
+/// not taken.
 pub fn conflated<T>() -> (Sender<T>, Receiver<T>) {
     channel(Kind::Conflated)
 }

@@ -56,7 +56,8 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     buffered(capacity)
 }
 
-/// A channel that keeps the newest value only; a send never waits, and replaces what nobody took.
+/// A channel that keeps the newest value only; a send never waits, and replaces a value that was
+/// not taken.
 pub fn conflated<T>() -> (Sender<T>, Receiver<T>) {
     new(Kind::Conflated)
 }

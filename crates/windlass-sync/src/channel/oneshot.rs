@@ -226,7 +226,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// True once nobody will take the value.
+    /// Returns true once the value can no longer be received.
     pub fn is_closed(&self) -> bool {
         self.block
             .as_ref()

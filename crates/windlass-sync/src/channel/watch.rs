@@ -158,7 +158,7 @@ impl<T> Sender<T> {
     /// Changes the value in place, also without receivers.
     ///
     /// A panic of `modify` goes on; it leaves the value as it is by then, releases the lock and
-    /// notifies nobody.
+    /// notifies no receiver.
     pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
         self.shared.modify(|value| (modify(value), true));
     }

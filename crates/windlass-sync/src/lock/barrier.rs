@@ -10,7 +10,7 @@ use windlass_core::task::spend;
 
 use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
-/// Lets nobody pass until `n` are there; then all pass, and it can be used again.
+/// Blocks its waiters until there are `n`; then all pass, and it can be used again.
 ///
 /// ```
 /// use windlass_sync::lock::Barrier;

@@ -79,7 +79,7 @@ impl<T: ?Sized> Mutex<T> {
         windlass_core::block_on(self.lock())
     }
 
-    /// Takes the lock if nobody holds it or waits for it.
+    /// Takes the lock if it is free and has no waiter.
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
         match self.semaphore.try_take(1) {
             Ok(()) => Ok(MutexGuard::new(self)),
@@ -87,7 +87,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// Takes the lock and keeps it alive, if nobody holds it or waits for it.
+    /// Takes the lock and keeps it alive, if it is free and has no waiter.
     pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
         match self.semaphore.try_take(1) {
             Ok(()) => Ok(OwnedMutexGuard {
@@ -98,7 +98,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value, without locking: the borrow proves that nobody else has it.
+    /// Returns the value without locking: the borrow proves that there is no other user.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: `&mut self`: there is no guard.
         unsafe { &mut *self.value.with_mut(|value| value) }

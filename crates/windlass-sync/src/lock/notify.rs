@@ -45,7 +45,7 @@ impl Default for Notify {
 }
 
 impl Notify {
-    /// Nobody waits and nothing is kept.
+    /// Makes a `Notify` without waiters and without a kept wake-up.
     pub fn new() -> Notify {
         Notify {
             word: AtomicU64::new(0),
@@ -53,7 +53,7 @@ impl Notify {
         }
     }
 
-    /// Wakes the first who waits; if nobody does, the next who comes goes on at once. Several such
+    /// Wakes the first waiter; without one, the next waiter goes on at once. Several such
     /// calls in a row are kept as one.
     pub fn notify_one(&self) {
         let mut now = self.word.load(Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Notify {
         }
     }
 
-    /// Wakes everybody who waits or holds a [`Notified`] now; nothing is kept for those who come
+    /// Wakes every waiter and every holder of a [`Notified`]; nothing is kept for those who come
     /// later.
     pub fn notify_waiters(&self) {
         let waiters = self.waiters.lock();

@@ -74,7 +74,7 @@ impl<T> OnceCell<T> {
         self.value.into_inner()
     }
 
-    /// Puts a value in, unless there is one or somebody is making one: then it comes back.
+    /// Sets the value, unless there is one or one is being made: then `value` comes back.
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
         match self.turn.try_acquire() {
             Ok(_turn) => {
@@ -86,7 +86,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value, which `init` makes if nobody has yet.
+    /// Returns the value, which `init` makes if there is none yet.
     ///
     /// Cancel-safe: if the call that runs `init` is dropped, or `init` panics, the next who waits
     /// runs its own.
@@ -105,8 +105,8 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value, which `init` makes if nobody has yet; if it fails, the next who waits runs its
-    /// own. Cancel-safe like [`OnceCell::get_or_init`].
+    /// Returns the value, which `init` makes if there is none yet; if it fails, the next who waits
+    /// runs its own. Cancel-safe like [`OnceCell::get_or_init`].
     pub async fn get_or_try_init<E, F, Fut>(&self, init: F) -> Result<&T, E>
     where
         F: FnOnce() -> Fut,
@@ -123,7 +123,7 @@ impl<T> OnceCell<T> {
         Ok(self.made_value())
     }
 
-    /// The caller has the turn, and nobody after it will.
+    /// The caller has the turn, and there is no other after it.
     fn fill(&self, value: T) {
         // SAFETY: the turn is the right to write, and it was not closed: the value is not made.
         self.value.with_mut(|place| unsafe { *place = Some(value) });
@@ -145,7 +145,7 @@ impl<T> OnceCell<T> {
 pub enum SetError<T> {
     /// There is one already.
     AlreadyInitialized(T),
-    /// Somebody is making one.
+    /// A value is being made.
     Initializing(T),
 }
 

@@ -54,7 +54,7 @@ impl<T> RwLock<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until nobody writes and no writer came before.
+    /// Waits until there is no writer and no writer came before.
     ///
     /// Cancel-safe: a dropped wait loses its place, and passes on what it was handed.
     pub async fn read(&self) -> RwLockReadGuard<'_, T> {
@@ -63,7 +63,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockReadGuard::new(self)
     }
 
-    /// Waits until nobody reads or writes. Cancel-safe like [`RwLock::read`].
+    /// Waits until there is no reader and no writer. Cancel-safe like [`RwLock::read`].
     pub async fn write(&self) -> RwLockWriteGuard<'_, T> {
         // The semaphore is never closed.
         let _ = self.semaphore.wait(PERMITS).await;
@@ -88,7 +88,7 @@ impl<T: ?Sized> RwLock<T> {
         windlass_core::block_on(self.write())
     }
 
-    /// Reads if nobody writes or waits.
+    /// Reads if there is no writer and no waiter.
     pub fn try_read(&self) -> Result<RwLockReadGuard<'_, T>, TryLockError> {
         match self.semaphore.try_take(1) {
             Ok(()) => Ok(RwLockReadGuard::new(self)),
@@ -96,7 +96,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Writes if nobody reads, writes or waits.
+    /// Writes if there is no reader, no writer and no waiter.
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
         match self.semaphore.try_take(PERMITS) {
             Ok(()) => Ok(RwLockWriteGuard::new(self)),
@@ -104,7 +104,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// The value, without locking: the borrow proves that nobody else has it.
+    /// Returns the value without locking: the borrow proves that there is no other user.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: `&mut self`: there is no guard.
         unsafe { &mut *self.value.with_mut(|value| value) }

@@ -64,7 +64,7 @@ impl Semaphore {
         }
     }
 
-    /// Permits that nobody holds.
+    /// Returns the number of free permits.
     pub fn available_permits(&self) -> usize {
         permits(self.word.load(Ordering::Acquire))
     }
@@ -130,12 +130,12 @@ impl Semaphore {
         windlass_core::block_on(self.acquire_many(permits))
     }
 
-    /// Takes one permit if it is there and nobody waits for it.
+    /// Takes one permit if it is free and there is no waiter.
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.try_acquire_many(1)
     }
 
-    /// Takes `permits` permits if they are there and nobody waits for them.
+    /// Takes `permits` permits if they are free and there is no waiter.
     pub fn try_acquire_many(&self, permits: usize) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.try_take(permits)?;
         Ok(SemaphorePermit {
@@ -144,12 +144,12 @@ impl Semaphore {
         })
     }
 
-    /// Takes one permit that does not borrow the semaphore, if it is there and nobody waits for it.
+    /// Takes one permit that does not borrow the semaphore, if it is free and there is no waiter.
     pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.try_acquire_many_owned(1)
     }
 
-    /// Takes permits that do not borrow the semaphore, if they are there and nobody waits for them.
+    /// Takes permits that do not borrow the semaphore, if they are free and there is no waiter.
     pub fn try_acquire_many_owned(
         self: Arc<Self>,
         permits: usize,
@@ -188,7 +188,7 @@ impl Semaphore {
         }
     }
 
-    /// Refuses everybody from now on; waiters are notified at once. Permits that are held stay
+    /// Refuses every request from now on; waiters are notified at once. Permits that are held stay
     /// valid.
     pub fn close(&self) {
         in_rounds(&self.waiters, |waiters, wakes| {
@@ -279,7 +279,7 @@ impl Semaphore {
         self.settle(waiters);
     }
 
-    /// Serves whoever can be served, then lets go of the lock.
+    /// Serves the waiters that can be served, then releases the lock.
     fn settle<'a>(&'a self, mut waiters: MutexGuard<'a, WaitList<usize>>) {
         let mut wakes = WakeBatch::new();
         loop {
@@ -384,7 +384,7 @@ fn plus(word: u64, given: usize) -> u64 {
     word + units(given)
 }
 
-/// The wait for permits; what it was given and nobody took goes back when it is dropped.
+/// The wait for permits; permits that it was given and did not take go back when it is dropped.
 #[must_use = "futures do nothing unless awaited"]
 pub(crate) struct Acquire<'a> {
     semaphore: &'a Semaphore,

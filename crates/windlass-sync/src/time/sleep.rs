@@ -39,7 +39,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     deadline: u64,
-    /// A moment before the deadline at which somebody looked at the clock already: the first poll
+    /// A moment before the deadline at which the clock was looked at already: the first poll
     /// need not. If it comes so late that the deadline has passed, the wheel fires at once.
     begun: u64,
     /// Where the entry is linked, from the first poll that was too early until the timer fires.
@@ -60,7 +60,7 @@ impl Sleep {
         clock::now() >= self.deadline
     }
 
-    /// Waits for another moment instead, whether or not the first has come. Somebody has to poll it
+    /// Waits for another moment instead, whether or not the first has come. It has to be polled
     /// after this.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         // SAFETY: nothing is moved out.

@@ -29,7 +29,7 @@ const BATCH: usize = 64;
 const NEVER: u64 = u64::MAX;
 const AWAKE: u64 = 0;
 
-/// Until when somebody sleeps, and how to end that.
+/// Until when the driver's worker sleeps, and how to wake it.
 struct Alarm {
     until: AtomicU64,
     ring: Box<dyn Fn() + Send + Sync>,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Alarm {
 #[derive(Debug)]
 pub struct Shard {
     wheel: Mutex<Wheel>,
-    /// Written under the lock, read by whoever holds the driver.
+    /// Written under the lock, read by the holder of the driver.
     next: Padded<AtomicU64>,
     alarm: Arc<Alarm>,
 }
@@ -60,7 +60,7 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Shards for `workers` workers and one for everybody else.
+    /// Makes shards for `workers` workers and one for all other threads.
     pub fn new(workers: usize, ring: impl Fn() + Send + Sync + 'static) -> Timers {
         let alarm = Arc::new(Alarm {
             until: AtomicU64::new(AWAKE),

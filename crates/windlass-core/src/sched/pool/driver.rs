@@ -42,12 +42,13 @@ impl Pool {
         }
     }
 
-    /// A worker leaves. True: nobody is in the driver now, and others may have parked elsewhere.
+    /// A worker leaves. Returns true if no worker is in the driver now, and others may have parked
+    /// elsewhere.
     pub(crate) fn leave_idle_set(&self, was_searching: bool) -> bool {
         self.driver_lock.leave(&self.idle, was_searching) && self.driver.is_some()
     }
 
-    /// True if there is a driver and nobody is in it.
+    /// Returns true if there is a driver and no worker is in it.
     pub(crate) fn driver_is_deserted(&self) -> bool {
         self.driver.is_some() && self.driver_lock.is_deserted()
     }
@@ -58,9 +59,9 @@ impl Pool {
         self.crew.remotes().map(polls).fold(0, u64::wrapping_add)
     }
 
-    /// True if every worker sleeps, and none in the driver: nobody will hear of timers and sockets.
-    /// A worker that is about to park, to take the driver or to leave does not sleep; but this
-    /// looks at one after the other, so it may say so of workers that take turns.
+    /// True if every worker sleeps, and none in the driver: no worker would notice timers and
+    /// sockets. A worker that is about to park, to take the driver or to leave does not sleep; but
+    /// this looks at one after the other, so it may say so of workers that take turns.
     pub(crate) fn driver_is_lost(&self) -> bool {
         self.driver_is_deserted() && self.idle.counts().unparked == 0 && {
             let here = self.crew.taken();
@@ -71,7 +72,7 @@ impl Pool {
         }
     }
 
-    /// True if nobody sits in the driver and events may be waiting there.
+    /// Returns true if no worker is in the driver and events may be waiting there.
     pub(crate) fn events_are_unattended(&self) -> bool {
         let Some(driver) = &self.driver else {
             return false;

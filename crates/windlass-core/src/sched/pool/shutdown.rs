@@ -87,7 +87,7 @@ impl Pool {
             && self.classes.close_if_empty()
     }
 
-    /// Past the deadline: waits as long as somebody still makes progress, and names those who have
+    /// Past the deadline: waits as long as a worker still makes progress, and names those who have
     /// been inside one poll for a whole grace period.
     fn wait_for_all_but_stuck(&self, nothing_left: impl Fn() -> bool) -> Vec<StuckWorker> {
         let give_up = clock::now() + tuning::FORCE_LIMIT_NS;

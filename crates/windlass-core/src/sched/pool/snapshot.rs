@@ -47,7 +47,7 @@ impl Pool {
         tasks
     }
 
-    /// Everything the pool counts, as plain data. Blocks nobody.
+    /// Returns everything the pool counts, as plain data. Blocks no worker.
     pub fn snapshot(&self) -> PoolSnapshot {
         let counts = self.idle.counts();
         PoolSnapshot {

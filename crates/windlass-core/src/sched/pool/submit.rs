@@ -78,7 +78,7 @@ impl Pool {
         }
     }
 
-    /// Notifies a sleeper, if there is one and nobody searches.
+    /// Notifies a sleeper, if there is one and no worker searches.
     #[inline]
     pub(crate) fn announce(&self) {
         if let Some(worker) = self.idle.announce() {

@@ -15,7 +15,7 @@ pub(in crate::sched) struct Gate {
 }
 
 impl Gate {
-    /// Whether to call now; that counts as wasted until somebody has come and taken something.
+    /// Whether to call now; the call counts as wasted until a worker has come and taken something.
     pub(in crate::sched) fn opens(&self, policy: &Policy, robbed: &AtomicBool) -> bool {
         if robbed.swap(false, Ordering::Relaxed) {
             self.step.set(0);

@@ -32,7 +32,7 @@ impl Worker {
         !leaves
     }
 
-    /// Leaves a pool that goes on. What is queued here goes where everybody looks.
+    /// Leaves a pool that goes on. What is queued here goes to the injector.
     fn retire(&self) {
         let mut batch = Batch::default();
         while let Some(entry) = self.take_shared() {

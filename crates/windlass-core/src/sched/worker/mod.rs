@@ -52,7 +52,7 @@ pub(crate) struct Worker {
     shard: Shard,
     rng: RefCell<XorShift>,
     searching: Cell<bool>,
-    /// Woken by somebody and not searched since.
+    /// True if it was woken and has not searched since.
     called: Cell<bool>,
     phase: Cell<Phase>,
     slot_run: Cell<u32>,

@@ -36,8 +36,8 @@ impl Worker {
         }
     }
 
-    /// Queues a task that was woken on this worker: next, and without telling anybody unless that
-    /// displaces another and there is enough to do for two.
+    /// Queues a task that was woken on this worker: next, and without notifying a worker unless
+    /// that displaces another and there is enough to do for two.
     #[inline]
     pub(crate) fn wake(&self, entry: Entry) {
         let remote = self.remote();

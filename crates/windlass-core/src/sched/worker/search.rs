@@ -51,7 +51,7 @@ impl Spinning {
         }
     }
 
-    /// Somebody else had the core meanwhile.
+    /// Another thread had the core meanwhile.
     fn waited_for_core(&self) {
         self.eager.set(0);
         self.greedy.set(SPIN_GREEDY_SEARCHES);
@@ -154,8 +154,8 @@ impl Worker {
         self.begin_batch(clock::now());
     }
 
-    /// Whether what is queued here takes longer than it takes somebody else to wake up, by the mean
-    /// of the last polls. If that misjudges it, the watchdog announces after a millisecond.
+    /// Whether what is queued here takes longer than it takes another worker to wake up, by the
+    /// mean of the last polls. If that misjudges it, the watchdog announces after a millisecond.
     pub(super) fn is_worth_a_wake(&self) -> bool {
         let remote = self.remote();
         let local = remote.ring.len() + usize::from(!remote.slot.is_empty());

@@ -29,7 +29,7 @@ pub struct DroppedDatagrams {
     pub lost: u64,
     /// The link was cut when they were sent or arrived.
     pub cut: u64,
-    /// Nobody was bound there, or somebody who is connected to another address.
+    /// No socket was bound there, or one that is connected to another address.
     pub unbound: u64,
     /// The receiver's socket held as many as it can.
     pub full: u64,

@@ -54,7 +54,7 @@ pub(super) struct Pipe {
 /// Who is at one end of a pipe.
 #[derive(Debug, Default)]
 enum Side {
-    /// Nobody yet: it has not been answered.
+    /// No process yet: the connection was not accepted.
     #[default]
     Expected,
     Here(Arc<Source>),
@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    /// Somebody is at this end from now on.
+    /// Marks this end as used.
     fn settle(&mut self, end: End, source: &Arc<Source>) {
         if let Some(pipe) = self.pipes.get_mut(&end.reads) {
             pipe.reader = Side::Here(source.clone());
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// Nobody is at this end any more, or ever will be.
+    /// Marks this end as unused for good.
     fn leave(&mut self, end: End, wakes: &mut Wakes) {
         if let Some(pipe) = self.pipes.get_mut(&end.reads) {
             pipe.reader = Side::Gone;

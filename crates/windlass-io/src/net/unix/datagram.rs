@@ -63,7 +63,7 @@ impl UnixDatagram {
         }))
     }
 
-    /// A socket without a path: it can send, and nobody can answer it.
+    /// A socket without a path: it can send, and cannot be answered.
     pub fn unbound() -> io::Result<UnixDatagram> {
         let handle = Handle::current_or_default();
         Ok(UnixDatagram(match handle.reality() {
