@@ -132,13 +132,13 @@ pub fn current_header() -> *const Header {
     CONTEXT.with(|c| c.task.get())
 }
 
-/// How a task is kept on the thread on which its body has begun.
+/// The way in which a task is kept on the thread on which its body has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stays {
-    /// Its queue sees to it. The body calls [`unpin`] here when it ends.
+    /// The task's queue keeps it there. The body calls [`unpin`] here when it ends.
     Pinned,
-    /// Its home has one thread at a time (a local set, a pool in order, a simulation). The body has
-    /// to see for itself that it is still the same one, inside of a call that runs tasks
+    /// The task's home has one thread at a time (a local set, a pool in order, a simulation). The
+    /// body has to see for itself that it is still the same one, inside of a call that runs tasks
     /// ([`runs_tasks`]).
     OnThread,
 }
@@ -206,7 +206,8 @@ impl Drop for RunsTasks {
     }
 }
 
-/// This thread runs the tasks of an external executor, and no other has its number.
+/// Declares that this thread runs tasks of an external executor; no other thread may have its
+/// number.
 pub fn set_thread_slot(thread_slot: u16) {
     CONTEXT.with(|c| c.thread_slot.set(Some(thread_slot)));
 }
@@ -344,7 +345,7 @@ impl Default for SuspendPoint {
     }
 }
 
-/// Where this thread is now.
+/// Returns where this thread is now.
 #[inline(never)]
 pub fn suspend_point() -> SuspendPoint {
     CONTEXT.with(|c| SuspendPoint {

@@ -62,7 +62,8 @@ pub(crate) fn nested_levels(levels: u32, f: impl FnOnce()) {
     nested_on(GROW.get().copied(), levels, f);
 }
 
-/// As [`nested`], with fresh stacks from `grow`; none: there are none. It counts as so many levels.
+/// Does what [`nested`] does, with fresh stacks from `grow`, if there are any. Counts as so many
+/// levels.
 #[inline]
 pub fn nested_on(grow: Option<Grow>, levels: u32, f: impl FnOnce()) {
     struct Restore(u32);

@@ -198,7 +198,7 @@ pub fn process_exits() -> bool {
     })
 }
 
-/// Nothing is known of this here.
+/// Returns false: the end of the process is not seen here.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn process_exits() -> bool {
     false

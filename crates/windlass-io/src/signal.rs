@@ -178,7 +178,7 @@ impl Signals {
         std::future::poll_fn(|cx| self.poll_recv(cx)).await;
     }
 
-    /// As `recv`, for a poll function.
+    /// Polls for what `recv` awaits.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             // Made before the look (Acquire: pairs with the Release in `notify`): what comes after

@@ -12,7 +12,7 @@ use windlass_core::tuning::{self, Policy};
 use crate::blocking;
 use crate::runtime::Runtime;
 
-/// How long a worker looks for work before it sleeps.
+/// The time that a worker looks for work before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Spin {
@@ -209,7 +209,7 @@ impl Builder {
         self
     }
 
-    /// When a single poll counts as stalled (default 50 ms; none: stalls are not looked for).
+    /// Sets when a single poll counts as stalled (default 50 ms; none: stalls are not looked for).
     pub fn stall_threshold(mut self, threshold: Option<Duration>) -> Self {
         self.hooks.stall_threshold = threshold;
         self
@@ -221,13 +221,13 @@ impl Builder {
         self
     }
 
-    /// How long a worker looks for work before it sleeps.
+    /// Sets how long a worker looks for work before it sleeps.
     pub fn spin(mut self, spin: Spin) -> Self {
         self.spin = spin;
         self
     }
 
-    /// How the driver learns of I/O (default: the best that this system has).
+    /// Sets how the driver learns of I/O (default: the best that this system has).
     pub fn backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
         self
@@ -252,14 +252,14 @@ impl Builder {
         self
     }
 
-    /// How long an idle blocking thread stays (default 10 s).
+    /// Sets how long an idle blocking thread stays (default 10 s).
     pub fn blocking_keep_alive(mut self, keep_alive: Duration) -> Self {
         self.blocking.keep_alive = keep_alive;
         self
     }
 
-    /// How long dropping the runtime waits for shielded sections, running polls and blocking jobs
-    /// (default 10 s).
+    /// Sets how long dropping the runtime waits for shielded sections, running polls and blocking
+    /// jobs (default 10 s).
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.shutdown_timeout = timeout;
         self

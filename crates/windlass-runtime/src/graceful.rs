@@ -38,7 +38,7 @@ pub struct Graceful {
     drain: Duration,
 }
 
-/// How the end of a service went.
+/// The report of a service's end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GracefulReport {

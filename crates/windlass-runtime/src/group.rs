@@ -50,11 +50,11 @@ struct Child<T, E> {
 /// How a child of a group failed.
 #[derive(Debug)]
 pub enum ChildError<E> {
-    /// It returned an error.
+    /// The child returned an error.
     Failed(E),
     /// The child panicked.
     Panicked(JoinError),
-    /// It was cancelled.
+    /// The child was cancelled.
     Cancelled(JoinError),
 }
 

@@ -294,7 +294,7 @@ impl Handle {
         }
     }
 
-    /// As `spawn_blocking`, with an error if no thread can be started.
+    /// Runs a closure as `spawn_blocking` does, and fails if no thread can be started.
     #[track_caller]
     pub fn try_spawn_blocking<T, F>(&self, f: F) -> Result<JoinHandle<T>, SpawnBlockingError>
     where

@@ -112,7 +112,7 @@ impl Shared {
     }
 }
 
-/// How a shutdown went.
+/// The report of a shutdown.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ShutdownReport {

@@ -122,7 +122,7 @@ impl Builder {
         handle.spawn_with(future, self.options)
     }
 
-    /// As `spawn_on`, unless the injector is full.
+    /// Starts a task as `spawn_on` does, unless the injector is full.
     pub fn try_spawn_on<F>(
         self,
         handle: &Handle,

@@ -48,7 +48,7 @@ impl<'a> Limit<'a> {
         Limit::until(Instant::now() + time)
     }
 
-    /// Until `token` is cancelled.
+    /// Limits an operation to the time until `token` is cancelled.
     pub fn cancelled(token: &'a CancellationToken) -> Limit<'a> {
         Limit::default().or_cancelled(token)
     }

@@ -241,6 +241,6 @@ pub enum ParkState {
     Awake,
     /// The guest was parked.
     Parked,
-    /// It had been closed before.
+    /// The guest had been closed before.
     Closed,
 }

@@ -109,7 +109,7 @@ impl Readiness {
         self.set(SHUT);
     }
 
-    /// One direction may go on: the event of a resource that is not the kernel's.
+    /// Marks one direction as ready: the event of a resource that is not the kernel's.
     pub fn set_ready(&self, direction: Direction) {
         self.set(direction.clears());
     }

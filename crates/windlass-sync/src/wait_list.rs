@@ -31,7 +31,7 @@ use windlass_core::sync::{Mutex, UnsafeCell};
 /// Why a waiter was notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notification {
-    /// It was its turn: what it waited for is in the payload, or is its own now.
+    /// The waiter got what it waited for: it is in the payload, or is the waiter's own now.
     Served,
     /// All waiters were let go: the primitive was closed, or a broadcast reached all.
     Released,

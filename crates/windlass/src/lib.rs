@@ -80,7 +80,7 @@ pub mod observe {
 /// What the macros expand to; not for use by hand.
 #[doc(hidden)]
 pub mod __private {
-    /// Where a fair `select!` begins.
+    /// Returns the branch at which a fair `select!` begins.
     pub fn start(branches: usize) -> usize {
         (windlass_core::sync::random() % branches as u64) as usize
     }

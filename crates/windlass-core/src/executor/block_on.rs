@@ -96,7 +96,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// As [`block_on`], and it is the thread that waits, wherever it is.
+/// Waits as [`block_on`] does, but always blocks the thread, also inside a coroutine.
 ///
 /// # Panics
 /// As there.
@@ -106,8 +106,8 @@ pub fn block_thread<F: Future>(future: Pin<&mut F>) -> F::Output {
     sleep_until_ready(future)
 }
 
-/// As [`block_thread`], for those who must not panic: the end of a runtime inside another one, and
-/// a coroutine that waits while it unwinds.
+/// Waits as [`block_thread`] does, for callers that must not panic: the end of a runtime inside
+/// another one, and a coroutine that waits while it unwinds.
 pub fn block_anywhere<F: Future>(future: F) -> F::Output {
     sleep_until_ready(pin!(future))
 }
@@ -129,7 +129,7 @@ fn sleep_until_ready<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     }
 }
 
-/// This thread waits in a `block_on` until this is dropped.
+/// Marks this thread as waiting in a `block_on` until this is dropped.
 #[derive(Debug)]
 #[must_use = "the wait ends when this is dropped"]
 pub struct Waiting {

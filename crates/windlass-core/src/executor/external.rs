@@ -107,7 +107,8 @@ pub type Fallback = fn(Entry);
 
 static FALLBACK: OnceLock<Fallback> = OnceLock::new();
 
-/// Where unconfined tasks go that are woken by a thread that is no worker. The first call counts.
+/// Sets where unconfined tasks go that are woken by a thread that is no worker. The first call
+/// counts.
 pub fn set_fallback(fallback: Fallback) {
     let _ = FALLBACK.set(fallback);
 }

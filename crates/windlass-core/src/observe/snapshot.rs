@@ -40,14 +40,14 @@ pub struct PoolSnapshot {
 /// What a worker is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkerState {
-    /// It runs tasks.
+    /// The worker runs tasks.
     #[default]
     Running,
-    /// It looks for work.
+    /// The worker looks for work.
     Searching,
     /// The worker sleeps until it is notified.
     Parked,
-    /// It has left the pool; what it has done still counts.
+    /// The worker has left the pool; what it has done still counts.
     Gone,
 }
 

@@ -59,7 +59,7 @@ struct Node<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "the reader of an empty mailbox has to be woken"]
 pub enum Pushed {
-    /// Nothing: wake the reader.
+    /// The mailbox was empty: wake the reader.
     First,
     /// Letters that the reader knows of.
     Behind,

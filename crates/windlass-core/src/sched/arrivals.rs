@@ -16,7 +16,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// So many arrive in each round.
+    /// Makes a counter for rounds of `expected` arrivals.
     pub fn new(expected: u32) -> Arrivals {
         Arrivals {
             missing: AtomicU32::new(expected),
@@ -24,7 +24,8 @@ impl Arrivals {
         }
     }
 
-    /// One has arrived; true if it is the last of the round, and sees what all others did before.
+    /// Counts an arrival. Returns true for the last of the round, which sees what all others did
+    /// before.
     #[inline]
     pub fn arrive(&self) -> bool {
         // Nobody else to wait for, and nothing to see that this thread did not do.

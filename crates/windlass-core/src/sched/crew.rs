@@ -58,12 +58,12 @@ struct Roster {
 pub enum ResizeError {
     /// Without a worker nothing would run.
     Zero,
-    /// It was built for fewer.
+    /// The pool was built for fewer workers.
     TooMany {
         /// The most there can be.
         most: usize,
     },
-    /// It is stopping, or simulated, which has one worker always.
+    /// The pool is stopping, or it is simulated and always has one worker.
     Stopping,
     /// The operating system refused to start a thread; the pool is as large as before.
     Thread(io::Error),

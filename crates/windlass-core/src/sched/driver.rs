@@ -6,7 +6,7 @@
 use crate::sched::idle::Idle;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// Which thread may use the driver.
+/// Decides which thread may use the driver.
 ///
 /// **While a worker is parked, the driver has a guard, or an awake worker will look at it before it
 /// parks or leaves.** `SLEEP.md` says why that holds, and the models of

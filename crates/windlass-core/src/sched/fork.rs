@@ -233,7 +233,7 @@ impl Here<'_> {
         self.0.pool.number
     }
 
-    /// Where the next fork goes: what is forked from now on is above this mark.
+    /// Returns a mark of the deque's top: what is forked from now on is above it.
     #[inline]
     pub fn mark(self) -> Mark {
         Mark {

@@ -37,7 +37,7 @@ fn unpack(counts: u64) -> Counts {
 }
 
 impl Idle {
-    /// All `workers` are awake, none searches.
+    /// Makes the idle set of a pool whose `workers` are all awake and do not search.
     pub fn new(workers: usize) -> Idle {
         let idle = Idle::with_capacity(workers);
         (0..workers).for_each(|_| idle.join());

@@ -49,7 +49,7 @@ impl CoarseClock {
         self.at
     }
 
-    /// When that was, in [`clock::now`]'s nanoseconds.
+    /// Returns the moment of the reading, in [`clock::now`]'s nanoseconds.
     #[inline]
     pub fn at(&self) -> u64 {
         self.at

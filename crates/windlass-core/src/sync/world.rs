@@ -97,8 +97,8 @@ impl World {
         self.dice.lock().below(bound)
     }
 
-    /// Where the current code runs: a number that the simulator gives a meaning. A task runs where
-    /// it was spawned.
+    /// Returns the node on which the current code runs: a number that the simulator gives a
+    /// meaning. A task runs where it was spawned.
     pub fn node(&self) -> usize {
         self.node.load(Ordering::Relaxed)
     }

@@ -31,7 +31,7 @@ pub(crate) unsafe fn free(block: NonNull<u8>, layout: Layout) {
     unsafe { imp::free(block, layout) }
 }
 
-/// How the block cache stands.
+/// The state of the block cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct BlockCache {
@@ -39,7 +39,7 @@ pub struct BlockCache {
     pub depot_bytes: usize,
 }
 
-/// How the block cache stands now.
+/// Returns the state of the block cache.
 pub fn block_cache() -> BlockCache {
     imp::stats()
 }

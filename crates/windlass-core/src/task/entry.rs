@@ -21,7 +21,7 @@ pub struct Entry(NonNull<Header>);
 // (rule 8).
 unsafe impl Send for Entry {}
 
-/// How running an entry ended.
+/// The way in which running an entry ended.
 #[derive(Debug)]
 #[must_use]
 pub enum RunOutcome {

@@ -28,9 +28,9 @@ enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinErrorKind {
-    /// It was aborted, its group or runtime ended, or it was spawned after shutdown.
+    /// The task was aborted, its group or runtime ended, or it was spawned after shutdown.
     Cancelled,
-    /// It waited in a blocking queue for longer than its deadline and was not started.
+    /// The task waited in a blocking queue for longer than its deadline and was not started.
     Expired,
     /// The task's body panicked.
     Panicked,

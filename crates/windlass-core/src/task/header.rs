@@ -63,12 +63,12 @@ pub(crate) enum ResumeOutcome {
 /// How a body ends that is cancelled where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It is dropped.
+    /// The body is dropped.
     Drop,
-    /// It is resumed, sees for itself that it is cancelled, and unwinds.
+    /// The body is resumed, sees for itself that it is cancelled, and unwinds.
     Unwind,
-    /// It is inside of a section that nothing unwinds out of, and that ends by itself. If there is
-    /// no time to wait for that, it is dropped.
+    /// The body is inside of a section that nothing unwinds out of, and that ends by itself. If
+    /// there is no time to wait for that, it is dropped.
     Wait,
 }
 

@@ -438,7 +438,7 @@ impl State {
             .fetch_or(PINNED | (u64::from(thread) << PIN_SHIFT), Ordering::Relaxed);
     }
 
-    /// One more reference.
+    /// Adds one reference.
     #[inline]
     pub fn retain(&self) {
         // Relaxed: a new reference is made from one that exists.
@@ -448,7 +448,7 @@ impl State {
         }
     }
 
-    /// One reference less. True: it was the last, free the block.
+    /// Removes one reference. Returns true if it was the last: free the block.
     #[inline]
     #[must_use]
     pub fn release(&self) -> bool {
@@ -522,7 +522,7 @@ impl Snapshot {
         self.0 / REF_ONE
     }
 
-    /// Where wakes go.
+    /// Returns where the task's wakes go.
     #[inline]
     pub fn home(self) -> Home {
         match self.0 & (LOCAL | DETACHED_HOME | ANYWHERE) {

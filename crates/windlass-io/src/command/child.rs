@@ -23,11 +23,12 @@ use windlass_runtime::join_all;
 /// A command that runs; dropped, it goes on running, unless `kill_on_drop` was asked for.
 #[derive(Debug)]
 pub struct Child {
-    /// Its input, if that is piped. Dropping it ends the input; [`wait`](Child::wait) does that.
+    /// The child's input, if that is piped. Dropping it ends the input; [`wait`](Child::wait) does
+    /// that.
     pub stdin: Option<ChildStdin>,
-    /// Its output, if that is piped.
+    /// The child's output, if that is piped.
     pub stdout: Option<ChildStdout>,
-    /// Its complaints, if they are piped.
+    /// The child's error output, if that is piped.
     pub stderr: Option<ChildStderr>,
     /// None only while it is dropped.
     running: Option<Running>,
@@ -132,7 +133,7 @@ impl Child {
         }
     }
 
-    /// Its number, as long as that is known to be its own: until it was waited for.
+    /// Returns the process id, as long as that is the child's own: until it was waited for.
     pub fn id(&mut self) -> Option<u32> {
         let running = self.running();
         match running.try_wait() {
@@ -141,7 +142,7 @@ impl Child {
         }
     }
 
-    /// How it ended; none if it runs.
+    /// Returns the exit status, or none if the child still runs.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.running().try_wait()
     }

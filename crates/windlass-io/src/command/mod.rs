@@ -92,27 +92,27 @@ impl Command {
         self
     }
 
-    /// Where it runs.
+    /// Sets the directory in which the command runs.
     pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Self {
         self.command.current_dir(directory);
         self
     }
 
-    /// What it reads; the program's own input unless told otherwise.
+    /// Sets what the command reads; by default the program's own input.
     pub fn stdin(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
         self.command.stdin(stdio);
         self.given[0] = true;
         self
     }
 
-    /// Where its output goes; to the program's own unless told otherwise.
+    /// Sets where the output goes; by default to the program's own.
     pub fn stdout(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
         self.command.stdout(stdio);
         self.given[1] = true;
         self
     }
 
-    /// Where its complaints go; to the program's own unless told otherwise.
+    /// Sets where the error output goes; by default to the program's own.
     pub fn stderr(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
         self.command.stderr(stdio);
         self.given[2] = true;

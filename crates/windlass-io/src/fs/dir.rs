@@ -103,12 +103,12 @@ impl Stream for ReadDir {
 pub struct DirEntry(Arc<std::fs::DirEntry>);
 
 impl DirEntry {
-    /// Its path: that of the directory and its name.
+    /// Returns the path: that of the directory and the name of the entry.
     pub fn path(&self) -> PathBuf {
         self.0.path()
     }
 
-    /// Its name alone.
+    /// Returns the name of the entry alone.
     pub fn file_name(&self) -> OsString {
         self.0.file_name()
     }

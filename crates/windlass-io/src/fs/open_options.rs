@@ -22,7 +22,7 @@ macro_rules! options {
 }
 
 impl OpenOptions {
-    /// Nothing is allowed yet.
+    /// Makes options that allow nothing yet.
     pub fn new() -> OpenOptions {
         OpenOptions(std::fs::OpenOptions::new())
     }

@@ -14,13 +14,14 @@ macro_rules! datagram_methods {
             sent.await
         }
 
-        /// As `send`, if there is room now; else `WouldBlock`: wait for `writable`.
+        /// Sends as `send` does if there is room now; otherwise fails with `WouldBlock`: wait for
+        /// `writable`.
         pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
             self.source()
                 .try_io(Direction::Write, || self.send_now(bytes))
         }
 
-        /// As `send`, for a poll function: the last task that asked is woken.
+        /// Polls for what `send` awaits: the last task that polled is woken.
         pub fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
             self.source()
                 .poll_io(Direction::Write, cx, || self.send_now(bytes))
@@ -35,13 +36,14 @@ macro_rules! datagram_methods {
             received.await
         }
 
-        /// As `recv`, if there is one now; else `WouldBlock`: wait for `readable`.
+        /// Receives as `recv` does if there is a datagram now; otherwise fails with `WouldBlock`:
+        /// wait for `readable`.
         pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
             self.source()
                 .try_io(Direction::Read, || self.receive_now(buffer))
         }
 
-        /// As `recv`, for a poll function: the last task that asked is woken.
+        /// Polls for what `recv` awaits: the last task that polled is woken.
         pub fn poll_recv(
             &self,
             cx: &mut Context<'_>,
@@ -60,13 +62,14 @@ macro_rules! datagram_methods {
             received.await
         }
 
-        /// As `recv_from`, if there is one now; else `WouldBlock`: wait for `readable`.
+        /// Receives as `recv_from` does if there is a datagram now; otherwise fails with
+        /// `WouldBlock`: wait for `readable`.
         pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, $address)> {
             self.source()
                 .try_io(Direction::Read, || self.receive_from_now(buffer))
         }
 
-        /// As `recv_from`, for a poll function: the last task that asked is woken.
+        /// Polls for what `recv_from` awaits: the last task that polled is woken.
         pub fn poll_recv_from(
             &self,
             cx: &mut Context<'_>,

@@ -8,8 +8,8 @@ use crate::net::simulated::Network;
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
 
-/// All addresses that a name stands for, in the resolver's order: on a blocking thread, or among
-/// the hosts of a simulation. A number stands for itself.
+/// Returns all addresses that a name stands for, in the resolver's order: on a blocking thread, or
+/// among the hosts of a simulation. A number stands for itself.
 ///
 /// ```
 /// use windlass_runtime::Runtime;

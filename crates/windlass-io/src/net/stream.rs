@@ -244,7 +244,7 @@ macro_rules! reading_methods {
             ::std::future::poll_fn(|cx| self.as_stream().poll_read(cx, buffer)).await
         }
 
-        /// As `read`, into several buffers, one after the other. Cancel-safe.
+        /// Reads as `read` does, into several buffers, one after the other. Cancel-safe.
         pub async fn read_vectored(
             &mut self,
             buffers: &mut [::std::io::IoSliceMut<'_>],
@@ -309,7 +309,7 @@ macro_rules! writing_methods {
             ::std::future::poll_fn(|cx| self.as_stream().poll_write(cx, bytes)).await
         }
 
-        /// As `write`, from several buffers, one after the other. Cancel-safe.
+        /// Writes as `write` does, from several buffers, one after the other. Cancel-safe.
         pub async fn write_vectored(
             &mut self,
             buffers: &[::std::io::IoSlice<'_>],

@@ -106,7 +106,7 @@ impl TcpListener {
         accepted.await
     }
 
-    /// As `accept`, for a poll function: the last task that asked is woken.
+    /// Polls for what `accept` awaits: the last task that polled is woken.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         self.source()
             .poll_io(Direction::Read, cx, || self.accept_now())
@@ -118,7 +118,7 @@ impl TcpListener {
         TcpIncoming(self)
     }
 
-    /// Where it listens.
+    /// Returns the address that the listener is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Listener::Real(listener) => listener.socket().local_addr(),
@@ -217,7 +217,7 @@ impl TcpStream {
         Err(last.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
     }
 
-    /// As `connect`, within a limit: a duration, an instant, a token.
+    /// Connects as `connect` does, within a limit: a duration, an instant, a token.
     ///
     /// # Errors
     /// `TimedOut` after the deadline, `ConnectionAborted` when the token was cancelled; else those
@@ -265,7 +265,7 @@ impl TcpStream {
     reading_methods!();
     writing_methods!();
 
-    /// As `read`, but what it sees stays there for the next read. Cancel-safe.
+    /// Reads as `read` does, but the bytes stay there for the next read. Cancel-safe.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let peeked = self.0.source().io(Direction::Read, || match &self.0.0 {
             Kind::Tcp(registered) => registered.socket().peek(buffer),
@@ -291,7 +291,7 @@ impl TcpStream {
         self.0.shutdown(how)
     }
 
-    /// This end's address.
+    /// Returns this end's address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0.0 {
             Kind::Tcp(registered) => registered.socket().local_addr(),
@@ -364,12 +364,12 @@ impl TcpStream {
         self.get(|socket| socket.linger(), |options| options.linger)
     }
 
-    /// How many routers a packet may pass (`IP_TTL`).
+    /// Sets how many routers a packet may pass (`IP_TTL`).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.set(|socket| socket.set_ttl_v4(ttl), |options| options.ttl = ttl)
     }
 
-    /// How many routers a packet may pass.
+    /// Returns how many routers a packet may pass.
     pub fn ttl(&self) -> io::Result<u32> {
         self.get(|socket| socket.ttl_v4(), |options| options.ttl)
     }

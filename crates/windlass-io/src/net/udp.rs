@@ -118,13 +118,14 @@ impl UdpSocket {
         sent.await
     }
 
-    /// As `send_to`, if there is room now; else `WouldBlock`: wait for `writable`.
+    /// Sends as `send_to` does if there is room now; otherwise fails with `WouldBlock`: wait for
+    /// `writable`.
     pub fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
         self.source()
             .try_io(Direction::Write, || self.send_to_now(bytes, to))
     }
 
-    /// As `send_to`, for a poll function: the last task that asked is woken.
+    /// Polls for what `send_to` awaits: the last task that polled is woken.
     pub fn poll_send_to(
         &self,
         cx: &mut Context<'_>,
@@ -135,7 +136,7 @@ impl UdpSocket {
             .poll_io(Direction::Write, cx, || self.send_to_now(bytes, to))
     }
 
-    /// As `recv_from`, but the datagram stays there for the next. Cancel-safe.
+    /// Receives as `recv_from` does, but the datagram stays there for the next call. Cancel-safe.
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         let peeked = self.source().io(Direction::Read, || match &self.0 {
             Socket::Real(socket) => socket.socket().peek_from(buffer),
@@ -144,7 +145,7 @@ impl UdpSocket {
         peeked.await
     }
 
-    /// Where it is bound.
+    /// Returns the address that the socket is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Socket::Real(socket) => socket.socket().local_addr(),
@@ -182,7 +183,7 @@ impl UdpSocket {
         }
     }
 
-    /// How many routers a datagram may pass (`IP_TTL`).
+    /// Sets how many routers a datagram may pass (`IP_TTL`).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         match &self.0 {
             Socket::Real(socket) => socket.socket().set_ttl(ttl),
@@ -193,7 +194,7 @@ impl UdpSocket {
         }
     }
 
-    /// How many routers a datagram may pass.
+    /// Returns how many routers a datagram may pass.
     pub fn ttl(&self) -> io::Result<u32> {
         match &self.0 {
             Socket::Real(socket) => socket.socket().ttl(),

@@ -202,30 +202,30 @@ struct Driven<T> {
 type Code<T> = Box<dyn FnOnce() -> T>;
 type PinnedMachine<T> = Pin<Box<Machine<Code<T>, T>>>;
 
-/// How far a coroutine came.
+/// The state of a coroutine after a resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumed<T> {
-    /// It waits or has yielded.
+    /// The coroutine waits or has yielded.
     Suspended,
-    /// It has returned this.
+    /// The coroutine has returned this.
     Finished(T),
 }
 
-/// How a coroutine ended that was told to.
+/// The way in which a coroutine ended when it was asked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a coroutine that is leaked keeps its stack"]
 pub enum Finish<T> {
-    /// It had not begun: its closure was dropped.
+    /// The coroutine had not begun: its closure was dropped.
     NotBegun,
-    /// It has unwound, or had ended before.
+    /// The coroutine has unwound, or had ended before.
     Ended,
-    /// It has returned this instead.
+    /// The coroutine has returned this instead.
     Returned(T),
     /// The thread unwinds at the moment, or is inside of another runtime than the one in which the
     /// coroutine began: it unwinds at the end of [`drive`].
     Later,
-    /// It is inside of foreign code, which nothing unwinds out of, or goes on waiting although it
-    /// is told to end. It is leaked with its stack, and its thread stays.
+    /// The coroutine is inside of foreign code, which nothing unwinds out of, or goes on waiting
+    /// although it is told to end. It is leaked with its stack, and its thread stays.
     Leaked,
 }
 

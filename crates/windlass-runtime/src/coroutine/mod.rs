@@ -232,7 +232,7 @@ impl Builder {
         spawn_request(self.request(f, false))
     }
 
-    /// As `spawn`, on `handle`'s runtime.
+    /// Starts a coroutine on `handle`'s runtime.
     pub fn spawn_on<T, F>(self, handle: &Handle, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -241,8 +241,8 @@ impl Builder {
         handle.spawn_request(self.request(f, false))
     }
 
-    /// As `spawn`, on a dispatcher; on the default one instead of the unconfined one, because a
-    /// coroutine stays on a thread, and that has none.
+    /// Starts a coroutine on a dispatcher; on the default one instead of the unconfined one,
+    /// because a coroutine stays on a thread, and that has none.
     pub fn spawn_at<T, F>(self, dispatcher: &Dispatcher, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -251,7 +251,7 @@ impl Builder {
         dispatcher.spawn_staying(self.request(f, false))
     }
 
-    /// As `spawn`, but takes the stack now and tells if there is none.
+    /// Starts a coroutine as `spawn` does, but takes the stack now and fails if there is none.
     pub fn try_spawn<T, F>(self, f: F) -> Result<JoinHandle<T>, StackError>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -263,7 +263,7 @@ impl Builder {
         Ok(spawn_request(SpawnRequest::new(body, self.options)))
     }
 
-    /// As [`spawn_local`].
+    /// Starts a coroutine on the local set of this thread, as [`spawn_local`] does.
     ///
     /// # Panics
     /// Outside of a local set.
@@ -276,7 +276,7 @@ impl Builder {
         spawn_local_request(self.request(f, false))
     }
 
-    /// As [`spawn_migrating`].
+    /// Starts a coroutine that may change its thread, as [`spawn_migrating`] does.
     ///
     /// # Safety
     /// As there.

@@ -138,7 +138,7 @@ impl<'scope> Scope<'scope, '_> {
         self.spawn_with(Builder::new(), f)
     }
 
-    /// As `spawn`, with a name, a class or a stack size.
+    /// Starts a child as `spawn` does, with a name, a class or a stack size.
     pub fn spawn_with<T, F>(&'scope self, builder: Builder, f: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
@@ -370,9 +370,9 @@ impl<T> Default for Packet<T> {
 
 /// A child has no result.
 pub enum ScopeError {
-    /// It was cancelled, or the runtime is shutting down.
+    /// The child was cancelled, or the runtime is shutting down.
     Cancelled,
-    /// It panicked with this.
+    /// The child panicked with this payload.
     Panicked(Box<dyn Any + Send>),
 }
 

@@ -86,7 +86,7 @@ enum Kind {
 pub struct DispatcherSnapshot {
     /// The name of the dispatcher.
     pub name: String,
-    /// Its pool, if it has one of its own.
+    /// The dispatcher's own pool, if it has one.
     pub pool: Option<PoolSnapshot>,
     /// Polls that its watchdog found to be slow.
     pub slow_polls: u64,
@@ -121,7 +121,7 @@ impl Dispatcher {
         Dispatcher::io_of(&Handle::current_or_default())
     }
 
-    /// As `io`, of `runtime`.
+    /// Returns the io dispatcher of `runtime`.
     pub fn io_of(runtime: &Handle) -> Dispatcher {
         Dispatcher::of(Kind::Io(runtime.clone()))
     }
@@ -149,8 +149,8 @@ impl Dispatcher {
         Dispatcher::of(Kind::Unconfined(Handle::current_or_default()))
     }
 
-    /// The same dispatcher, whose tasks are of this class unless they say otherwise. Classes count
-    /// on pools; `io`, `single` and `unconfined` have none.
+    /// Returns the same dispatcher, whose tasks are of this class unless they say otherwise.
+    /// Classes count on pools; `io`, `single` and `unconfined` have none.
     pub fn with_class(mut self, class: Class) -> Dispatcher {
         self.class = class;
         self
@@ -187,8 +187,8 @@ impl Dispatcher {
         self.spawn_future(future, self.options(Some(name.into())), None)
     }
 
-    /// As `spawn`; on `io`, a task whose first turn does not come within `limit` is not run, and
-    /// its handle resolves with `Expired`.
+    /// Starts a task as `spawn` does; on `io`, a task whose first turn does not come within `limit`
+    /// is not run, and its handle resolves with `Expired`.
     #[track_caller]
     pub fn spawn_within<F>(&self, limit: Duration, future: F) -> JoinHandle<F::Output>
     where

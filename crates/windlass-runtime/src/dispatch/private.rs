@@ -137,7 +137,7 @@ impl Builder {
         self
     }
 
-    /// How nice its threads are, from -20 to 19.
+    /// Sets the niceness of its threads, from -20 to 19.
     pub fn nice(mut self, nice: i32) -> Self {
         self.attributes.nice = Some(nice);
         self
@@ -155,7 +155,8 @@ impl Builder {
         self
     }
 
-    /// How long the end of the pool waits for shielded sections and running polls (default 10 s).
+    /// Sets how long the end of the pool waits for shielded sections and running polls (default 10
+    /// s).
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.shutdown_timeout = timeout;
         self
@@ -167,7 +168,7 @@ impl Builder {
         self.build_in(&Handle::current_or_default())
     }
 
-    /// As `build`, in `runtime`.
+    /// Makes the dispatcher as `build` does, in `runtime`.
     pub fn build_in(self, runtime: &Handle) -> Result<Dispatcher, DispatcherError> {
         if self.workers == 0 {
             return Err(DispatcherError::Zero);

@@ -62,7 +62,7 @@ impl Source {
         self.readiness.shut();
     }
 
-    /// One direction may go on: the event of a resource that is not the kernel's.
+    /// Marks one direction as ready: the event of a resource that is not the kernel's.
     #[inline]
     pub fn set_ready(&self, direction: Direction) {
         self.readiness.set_ready(direction);
@@ -90,7 +90,8 @@ impl Source {
         }
     }
 
-    /// As `poll_io`, for bytes: moving some but fewer than `asked` shows that there is no more.
+    /// Does what `poll_io` does, for bytes: moving some but fewer than `asked` shows that there is
+    /// no more.
     pub fn poll_transfer(
         &self,
         direction: Direction,

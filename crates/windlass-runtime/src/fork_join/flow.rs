@@ -205,7 +205,7 @@ impl Flow {
         })
     }
 
-    /// How many steps it has.
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -72,7 +72,7 @@ impl Interval {
         poll_fn(|cx| self.poll_tick(cx)).await
     }
 
-    /// As `tick`, for a poll function.
+    /// Polls for what `tick` awaits.
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.sleep.as_mut().poll(cx));
         let scheduled = self.sleep.deadline();

@@ -227,7 +227,7 @@ impl<T> Sender<T> {
         self.shared.subscribe()
     }
 
-    /// How many receivers there are.
+    /// Returns the number of receivers.
     pub fn receiver_count(&self) -> usize {
         self.shared.state.lock().receivers
     }
@@ -449,7 +449,7 @@ pub enum RecvError {
 /// Why there is no value at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// Nothing is there now.
+    /// There is no value now.
     Empty,
     /// All senders are gone, and everything was received.
     Closed,

@@ -23,7 +23,7 @@ pub struct RecvError;
 /// There is no value to be had at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// Nothing is there now.
+    /// There is no value now.
     Empty,
     /// The channel is closed and empty: nothing will come any more.
     Closed,

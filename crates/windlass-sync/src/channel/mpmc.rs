@@ -130,7 +130,7 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// How many values the channel keeps; none: without limit. A rendezvous keeps 0.
+    /// Returns how many values the channel keeps; none if it has no limit. A rendezvous keeps 0.
     pub fn capacity(&self) -> Option<usize> {
         self.core.capacity()
     }

@@ -47,7 +47,7 @@ pub fn buffered<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     new(super::bounded(capacity))
 }
 
-/// The same as [`buffered`], under the name that tokio gives it.
+/// Makes a bounded channel: [`buffered`], under the name that tokio gives it.
 ///
 /// # Panics
 /// If `capacity` is 0: that is [`rendezvous`].
@@ -198,7 +198,7 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// How many values the channel keeps; none: without limit. A rendezvous keeps 0.
+    /// Returns how many values the channel keeps; none if it has no limit. A rendezvous keeps 0.
     pub fn capacity(&self) -> Option<usize> {
         self.core.capacity()
     }

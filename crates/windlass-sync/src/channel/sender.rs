@@ -62,7 +62,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// How many values the channel keeps; none: without limit. A rendezvous keeps 0.
+    /// Returns how many values the channel keeps; none if it has no limit. A rendezvous keeps 0.
     pub fn capacity(&self) -> Option<usize> {
         self.core.capacity()
     }

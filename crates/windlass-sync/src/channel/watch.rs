@@ -183,7 +183,7 @@ impl<T> Sender<T> {
         self.shared.subscribe()
     }
 
-    /// How many receivers there are.
+    /// Returns the number of receivers.
     pub fn receiver_count(&self) -> usize {
         self.shared.receivers.load(Ordering::Relaxed)
     }

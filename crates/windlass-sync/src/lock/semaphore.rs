@@ -442,7 +442,7 @@ pub struct SemaphorePermit<'a> {
 }
 
 impl SemaphorePermit<'_> {
-    /// How many permits this is.
+    /// Returns the number of permits that this holds.
     pub fn num_permits(&self) -> usize {
         self.permits
     }
@@ -469,7 +469,7 @@ pub struct OwnedSemaphorePermit {
 }
 
 impl OwnedSemaphorePermit {
-    /// How many permits this is.
+    /// Returns the number of permits that this holds.
     pub fn num_permits(&self) -> usize {
         self.permits
     }

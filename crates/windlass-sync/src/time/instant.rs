@@ -38,7 +38,7 @@ impl Instant {
         self.0
     }
 
-    /// How long ago this was; zero for a moment to come.
+    /// Returns how long ago this was; zero for a moment to come.
     pub fn elapsed(self) -> Duration {
         Instant::now().saturating_duration_since(self)
     }

@@ -35,7 +35,7 @@ impl Model {
         timer
     }
 
-    /// Until when the holder of the driver may sleep.
+    /// Returns until when the holder of the driver may sleep.
     pub fn begin_sleep(&self) -> Option<u64> {
         self.0.begin_sleep()
     }

@@ -90,7 +90,7 @@ impl Timers {
         &self.shards[self.shards.len() - 1]
     }
 
-    /// When something has to be looked at next; none: never.
+    /// Returns when a timer has to be looked at next; none if there is no timer.
     pub fn next(&self) -> Option<u64> {
         let next = self.earliest();
         (next != NEVER).then_some(next)
@@ -122,7 +122,7 @@ impl Timers {
         }
     }
 
-    /// It is awake again, and looks at all shards before it sleeps the next time.
+    /// Ends the sleep: the holder of the driver looks at all shards before it sleeps again.
     pub fn end_sleep(&self) {
         self.alarm.until.store(AWAKE, Ordering::Relaxed);
     }

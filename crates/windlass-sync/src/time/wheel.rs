@@ -50,7 +50,7 @@ const HORIZON: u64 = TOP_SLOT_TICKS * (SLOTS as u64 - 1);
 pub(crate) enum TimerState {
     /// The timer has not fired.
     Waiting = 0,
-    /// Its time has come.
+    /// The timer's time has come.
     Due = 1,
     /// The wheel has ended before.
     Closed = 2,

@@ -9,7 +9,7 @@ use crate::sched::stop::Phase;
 use crate::sync::{UnfinishedThread, clock, thread};
 use crate::tuning;
 
-/// How a shutdown went.
+/// The report of a shutdown.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct StopReport {

@@ -36,7 +36,7 @@ pub struct DroppedDatagrams {
 }
 
 impl DroppedDatagrams {
-    /// All of them.
+    /// Returns the sum of all reasons.
     pub fn total(&self) -> u64 {
         self.lost + self.cut + self.unbound + self.full
     }
@@ -214,7 +214,7 @@ impl Network {
         state.add_mailbox(self, here, Name::Unnamed)
     }
 
-    /// Two sockets that are connected to each other.
+    /// Makes two sockets that are connected to each other.
     pub(in crate::net) fn datagram_pair(self: &Arc<Self>) -> (Datagrams, Datagrams) {
         let (one, other) = (self.unbound(), self.unbound());
         let mut state = self.state.lock();

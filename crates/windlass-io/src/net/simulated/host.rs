@@ -76,8 +76,8 @@ impl Net {
         }
     }
 
-    /// How long a message takes between two hosts: each one anything in the range. Order is kept
-    /// within a connection; datagrams overtake each other. Within a host it takes no time.
+    /// Sets how long a message takes between two hosts: each one anything in the range. Order is
+    /// kept within a connection; datagrams overtake each other. Within a host it takes no time.
     pub fn latency(&self, range: RangeInclusive<Duration>) {
         self.0.state.lock().latency = range;
     }
@@ -122,7 +122,7 @@ impl Net {
         self.0.state.lock().loss = probability;
     }
 
-    /// How many datagrams were dropped so far, and why.
+    /// Returns how many datagrams were dropped so far, and why.
     pub fn dropped_datagrams(&self) -> DroppedDatagrams {
         self.0.state.lock().dropped
     }

@@ -51,10 +51,10 @@ pub(super) struct Pipe {
     writer: Side,
 }
 
-/// Who is at one end of a pipe.
+/// The socket at one end of a pipe.
 #[derive(Debug, Default)]
 enum Side {
-    /// No process yet: the connection was not accepted.
+    /// No socket yet: the connection was not accepted.
     #[default]
     Expected,
     Here(Arc<Source>),

@@ -75,7 +75,7 @@ impl UnixDatagram {
         }))
     }
 
-    /// Two sockets that are connected to each other.
+    /// Makes two sockets that are connected to each other.
     pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
         let handle = Handle::current_or_default();
         let (one, other) = match handle.reality() {
@@ -146,14 +146,15 @@ impl UnixDatagram {
         sent.await
     }
 
-    /// As `send_to`, if there is room now; else `WouldBlock`: wait for `writable`.
+    /// Sends as `send_to` does if there is room now; otherwise fails with `WouldBlock`: wait for
+    /// `writable`.
     pub fn try_send_to(&self, bytes: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
         let path = path.as_ref();
         self.source()
             .try_io(Direction::Write, || self.send_to_now(bytes, path))
     }
 
-    /// Where it is bound; unnamed, if it is not.
+    /// Returns the address that the socket is bound to; an unnamed one if it is not bound.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Socket::Real(socket) => socket.socket().local_addr(),

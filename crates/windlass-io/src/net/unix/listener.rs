@@ -45,8 +45,8 @@ impl UnixListener {
         }))
     }
 
-    /// As `bind`, at an address: of a path, or (on Linux) of a name that is no file and is free
-    /// again when the listener is gone (`SocketAddr::from_abstract_name`).
+    /// Binds as `bind` does, at an address: of a path, or (on Linux) of a name that is no file and
+    /// is free again when the listener is gone (`SocketAddr::from_abstract_name`).
     ///
     /// # Errors
     /// As `bind`; `Unsupported` for such a name in a simulation.
@@ -79,7 +79,7 @@ impl UnixListener {
         accepted.await
     }
 
-    /// As `accept`, for a poll function: the last task that asked is woken.
+    /// Polls for what `accept` awaits: the last task that polled is woken.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
         self.source()
             .poll_io(Direction::Read, cx, || self.accept_now())
@@ -91,7 +91,7 @@ impl UnixListener {
         UnixIncoming(self)
     }
 
-    /// Where it listens.
+    /// Returns the address that the listener is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Listener::Real(listener) => listener.socket().local_addr(),

@@ -65,8 +65,8 @@ impl UnixStream {
         }))
     }
 
-    /// As `connect`, to an address: of a path, or (on Linux) of a name that is no file
-    /// (`SocketAddr::from_abstract_name`).
+    /// Connects as `connect` does, to an address: of a path, or (on Linux) of a name that is no
+    /// file (`SocketAddr::from_abstract_name`).
     ///
     /// # Errors
     /// As `connect`; `Unsupported` for such a name in a simulation.
@@ -78,7 +78,7 @@ impl UnixStream {
         Ok(UnixStream(Stream(Kind::Unix(Registered::here(socket)?))))
     }
 
-    /// Two streams that are connected to each other, on the runtime this is called in.
+    /// Makes two streams that are connected to each other, on the runtime this is called in.
     pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
         let handle = Handle::current_or_default();
         let (one, other) = match handle.reality() {
@@ -120,7 +120,7 @@ impl UnixStream {
     reading_methods!();
     writing_methods!();
 
-    /// As `read`, but what it sees stays there for the next read. Cancel-safe.
+    /// Reads as `read` does, but the bytes stay there for the next read. Cancel-safe.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let peeked = self.0.source().io(Direction::Read, || match &self.0.0 {
             Kind::Unix(registered) => os::peek(registered.socket(), buffer),
@@ -146,7 +146,7 @@ impl UnixStream {
         self.0.shutdown(how)
     }
 
-    /// This end's address; unnamed, unless it was accepted.
+    /// Returns this end's address; an unnamed one, unless the stream was accepted.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0.0 {
             Kind::Unix(registered) => registered.socket().local_addr(),
@@ -164,7 +164,7 @@ impl UnixStream {
         }
     }
 
-    /// Who is at the other end, as the kernel noted it when the connection was made.
+    /// Returns the process at the other end, as the kernel noted it when the connection was made.
     ///
     /// # Errors
     /// `Unsupported` in a simulation, and on systems other than Linux.
