@@ -67,7 +67,7 @@ struct V2 {
 
 impl Process for V2 {
     fn init(&mut self, ctx: &ProcessContext, _: &str, input: Payloads) -> Result<(), Fault> {
-        let counted = input.first().and_then(Payload::as_int);
+        let counted = input.first().and_then(Payload::as_i64);
         self.counted = counted.ok_or_else(|| Fault::new("version 1 left no count"))?;
         println!("version 2 goes on as {} from {}", ctx.pid(), self.counted);
         let owner = ctx.host().whereis("counter");
@@ -112,7 +112,7 @@ async fn main() -> windlass::Result<()> {
     println!("it ended: {}, with {:?}", exit.reason, exit.value);
     assert!(exit.reason.is_normal(), "{}", exit.reason);
     assert_eq!(exit.pid, counter.pid());
-    let of = |name: &str| exit.value.get(name).and_then(Payload::as_int);
+    let of = |name: &str| exit.value.get(name).and_then(Payload::as_i64);
     assert_eq!(of("counted"), Some(ALL), "nothing was lost");
     assert_eq!(of("sum"), Some((BEFORE + 1..=ALL).sum()));
     Ok(())

@@ -58,11 +58,11 @@ async fn main() -> windlass::Result<()> {
     let held_back = began.elapsed();
 
     // The collector ends with the last result, so nothing is left in the mailboxes.
-    let sum = results.join().await.value.as_int().ok_or("no sum")?;
+    let sum = results.join().await.value.as_i64().ok_or("no sum")?;
     let mut done = Vec::new();
     for worker in &workers {
         worker.cancel("no more jobs");
-        done.push(worker.join().await.value.as_int().ok_or("no count")?);
+        done.push(worker.join().await.value.as_i64().ok_or("no count")?);
     }
 
     println!("the sum of {JOBS} squares is {sum}");

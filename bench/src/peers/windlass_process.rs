@@ -154,7 +154,7 @@ impl Process for Yielder {
                 result: Ok(value), ..
             } = event
             {
-                self.sum += value.as_int().unwrap_or(0) as u64;
+                self.sum += value.as_i64().unwrap_or(0) as u64;
             }
         }
         if self.left == 0 {

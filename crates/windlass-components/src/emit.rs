@@ -1,13 +1,9 @@
 //! Publishing what follows from a message.
 
-use std::borrow::Cow;
-
-use serde_json::Value;
-use windlass_graph::Payload;
 use windlass_graph::component::{Failure, Invocation, Output, Received};
+use windlass_graph::{Payload, Unwritable};
 
 use crate::expression::{Expression, Scope};
-use crate::format::to_json;
 
 /// Publishes at the time of the message that it follows from.
 pub(crate) fn emit(
@@ -32,16 +28,24 @@ pub(crate) fn millis(nanos: f64) -> f64 {
     nanos / 1e6
 }
 
+/// Returns the payload of a message for an expression, which cannot look into a Rust value.
+pub(crate) fn plain(message: &Received) -> Result<&Payload, Failure> {
+    match message.payload() {
+        Payload::Opaque(value) => Err(Unwritable::Opaque(value.type_name()).into()),
+        payload => Ok(payload),
+    }
+}
+
 /// What an expression is for a message.
 pub(crate) fn evaluate(
     expression: &Expression,
     invocation: &Invocation<'_>,
     message: &Received,
-) -> Result<Value, Failure> {
-    let value: Cow<'_, Value> = to_json(message.payload())?;
+) -> Result<Payload, Failure> {
+    let value = plain(message)?;
     let scope = Scope {
-        value: &value,
-        values: &Value::Null,
+        value,
+        values: &Payload::Nil,
         epoch: invocation.epoch(),
         now_ms: millis(invocation.now() as f64),
         port: invocation.port_of(message),
@@ -51,7 +55,7 @@ pub(crate) fn evaluate(
 }
 
 /// As `Expression::evaluate`, with an error that shows the place.
-pub(crate) fn computed(expression: &Expression, scope: &Scope<'_>) -> Result<Value, Failure> {
+pub(crate) fn computed(expression: &Expression, scope: &Scope<'_>) -> Result<Payload, Failure> {
     expression.evaluate(scope).map_err(|error| {
         let shown = error.shown_in(expression.source());
         Failure::new(format!("the expression cannot be computed: {shown}"))

@@ -42,6 +42,7 @@ impl Component for Filter {
             let found = evaluate(expression, invocation, &message)?;
             let Some(holds) = found.as_bool() else {
                 let source = expression.source();
+                let found = found.to_json()?;
                 let message = format!("{source} gives {found}: a filter needs true or false");
                 return Err(Failure::new(message));
             };

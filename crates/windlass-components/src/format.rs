@@ -1,13 +1,7 @@
 //! Messages as text and bytes: how they look in files, on the wire and to commands.
 
-use std::borrow::Cow;
-use std::io::Write as _;
-
-use serde_json::{Map, Value};
 use windlass_graph::Payload;
 use windlass_graph::component::{Failure, Invocation};
-
-use crate::base64;
 
 /// How messages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,8 +15,6 @@ pub(crate) enum Format {
     Bytes,
 }
 
-/// The field that says that an object stands for bytes.
-const BYTES: &str = "$bytes";
 /// How much of something wrong is shown.
 const SHOWN: usize = 80;
 
@@ -46,7 +38,7 @@ impl Format {
                 Err(_) => Err(refused(bytes, "is not UTF-8")),
             },
             Format::Json => match serde_json::from_slice(bytes) {
-                Ok(value) => Ok(from_json(value)),
+                Ok(payload) => Ok(payload),
                 Err(error) => Err(refused(bytes, &format!("is not JSON: {error}"))),
             },
         }
@@ -55,11 +47,11 @@ impl Format {
     /// Appends a message.
     pub(crate) fn encode(self, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
         match (self, payload) {
-            (Format::Json, _) => serde_json::to_writer(to, &*to_json(payload)?)?,
+            (Format::Json, _) => write_json(payload, to)?,
             (_, Payload::Bytes(bytes)) => to.extend_from_slice(bytes),
             (_, payload) => match payload.as_str() {
                 Some(text) => to.extend_from_slice(text.as_bytes()),
-                None => write!(to, "{}", to_json(payload)?)?,
+                None => write_json(payload, to)?,
             },
         }
         Ok(())
@@ -80,6 +72,16 @@ impl Format {
         to.push(b'\n');
         Ok(())
     }
+}
+
+/// Appends a message as JSON, or nothing if it has none.
+fn write_json(payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+    let before = to.len();
+    let written = serde_json::to_writer(&mut *to, payload);
+    written.map_err(|error| {
+        to.truncate(before);
+        Failure::new(error.to_string())
+    })
 }
 
 /// The messages of an invocation as bytes; and what is wrong with the first that cannot be written. The others are not
@@ -113,36 +115,4 @@ pub(crate) fn beginning(bytes: &[u8]) -> String {
         shown.push('…');
     }
     format!("{shown:?}")
-}
-
-/// A message as JSON, in which bytes are `{"$bytes": base64}`.
-pub(crate) fn to_json(payload: &Payload) -> Result<Cow<'_, Value>, Failure> {
-    match payload {
-        Payload::Json(value) => Ok(Cow::Borrowed(value)),
-        Payload::Bytes(bytes) => {
-            let mut object = Map::new();
-            object.insert(BYTES.to_owned(), base64::encode(bytes).into());
-            Ok(Cow::Owned(Value::Object(object)))
-        }
-        other => match other.to_json() {
-            Some(value) => Ok(Cow::Owned(value)),
-            None => Err(Failure::new(format!(
-                "a {} cannot be written as JSON: put a component before that turns it into values",
-                other.type_name()
-            ))),
-        },
-    }
-}
-
-/// The opposite of `to_json`.
-pub(crate) fn from_json(value: Value) -> Payload {
-    match bytes_in(&value) {
-        Some(bytes) => Payload::Bytes(bytes.into()),
-        None => Payload::from_json(value),
-    }
-}
-
-fn bytes_in(value: &Value) -> Option<Vec<u8>> {
-    let object = value.as_object().filter(|object| object.len() == 1)?;
-    base64::decode(object.get(BYTES)?.as_str()?)
 }

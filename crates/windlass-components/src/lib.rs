@@ -37,7 +37,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod base64;
 mod clock;
 mod emit;
 mod exec;

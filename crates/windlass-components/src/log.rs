@@ -95,7 +95,10 @@ impl Style {
     fn show(&self, component: &str, payload: &Payload) {
         let text = match payload.as_str() {
             Some(text) => text.to_owned(),
-            None => format!("{payload:?}"),
+            None => match payload.to_json() {
+                Ok(json) => json.to_string(),
+                Err(_) => format!("{payload:?}"),
+            },
         };
         let mut text: String = text.chars().take(SHOWN).collect();
         text.insert_str(0, &self.prefix);

@@ -8,7 +8,6 @@ use windlass_graph::model::Config;
 
 use crate::emit::{emit, evaluate, taken};
 use crate::expression::Expression;
-use crate::format::from_json;
 use crate::settings::{Settings, expression_faults};
 
 #[derive(Debug, Default)]
@@ -39,7 +38,7 @@ impl Component for Map {
         for message in taken(invocation) {
             let value = evaluate(expression, invocation, &message)?;
             let time = message.event_time();
-            emit(invocation, self.output, from_json(value), time);
+            emit(invocation, self.output, value, time);
         }
         Ok(())
     }

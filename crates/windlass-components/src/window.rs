@@ -3,16 +3,15 @@
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigFault, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output,
     Received, Setup,
 };
 use windlass_graph::model::Config;
+use windlass_graph::{Payload, Unwritable};
 
-use crate::emit::{computed, millis, taken};
+use crate::emit::{computed, millis, plain, taken};
 use crate::expression::{Expression, Scope};
-use crate::format::{from_json, to_json};
 use crate::settings::{MOST_MS, Settings, expression_faults, fixed};
 
 #[derive(Debug, Default)]
@@ -31,7 +30,7 @@ pub(crate) struct Window {
 #[derive(Debug)]
 struct Held {
     time: i64,
-    value: Value,
+    value: Payload,
 }
 
 /// What a window holds, and how far it is from the next. Times are nanoseconds.
@@ -91,8 +90,8 @@ impl Window {
         let Some(expression) = &self.expression else {
             return Ok(());
         };
-        let values = Value::Array(self.held.iter().map(|held| held.value.clone()).collect());
-        let last = self.held.back().map_or(&Value::Null, |held| &held.value);
+        let values = Payload::List(self.held.iter().map(|held| held.value.clone()).collect());
+        let last = self.held.back().map_or(&Payload::Nil, |held| &held.value);
         let scope = Scope {
             value: last,
             values: &values,
@@ -101,7 +100,7 @@ impl Window {
             port: "in",
             event_ms: at.map(|time| millis(time as f64)),
         };
-        let result = from_json(computed(expression, &scope)?);
+        let result = computed(expression, &scope)?;
         match at {
             Some(time) => invocation.publish_at(self.output, result, time),
             None => invocation.publish(self.output, result),
@@ -109,7 +108,7 @@ impl Window {
         Ok(())
     }
 
-    fn add(&mut self, time: i64, value: Value) -> Result<(), Failure> {
+    fn add(&mut self, time: i64, value: Payload) -> Result<(), Failure> {
         if self.held.len() >= self.most {
             return Err(Failure::new(format!(
                 "the window holds {} messages, and may not hold more: use a shorter span, or raise config.max_values",
@@ -130,7 +129,7 @@ impl Window {
             self.skip -= 1;
             return Ok(());
         }
-        let value = to_json(message.payload())?.into_owned();
+        let value = plain(message)?.clone();
         self.add(0, value)?;
         if self.held.len() < size {
             return Ok(());
@@ -150,7 +149,7 @@ impl Window {
     ) -> Result<(), Failure> {
         let now = i64::try_from(invocation.now()).unwrap_or(i64::MAX);
         let time = message.event_time().unwrap_or(now);
-        let value = to_json(message.payload())?.into_owned();
+        let value = plain(message)?.clone();
         let mut start = *self.start.get_or_insert(time);
         let mut closed = Ok(());
         while time >= start.saturating_add(span) {
@@ -221,8 +220,11 @@ impl Component for Window {
     }
 
     fn snapshot(&mut self) -> Result<Option<Value>, Failure> {
-        let held = self.held.iter().map(|held| json!([held.time, held.value]));
-        let held: Vec<Value> = held.collect();
+        let held = self.held.iter().map(|held| {
+            let value = held.value.to_recorded()?;
+            Ok(json!([held.time, value]))
+        });
+        let held: Vec<Value> = held.collect::<Result<_, Unwritable>>()?;
         Ok(Some(
             json!({"held": held, "skip": self.skip, "start": self.start}),
         ))
@@ -233,7 +235,7 @@ impl Component for Window {
             let one = |held: &Value| {
                 Some(Held {
                     time: held[0].as_i64()?,
-                    value: held[1].clone(),
+                    value: Payload::from_recorded(held[1].clone()).ok()?,
                 })
             };
             held.iter().map(one).collect::<Option<VecDeque<Held>>>()

@@ -13,4 +13,4 @@ pub use windlass_plan::{
     Explained, ExplainedRegion, Explanation, Limits, LoadOptions, PlanDiff, check, compile,
     diagnostic, json_schema, lint, load, model, render, source,
 };
-pub use windlass_value::graph::{Data, Object, Payload};
+pub use windlass_value::{Data, Opaque, Payload, PayloadList, PayloadMap, Unwritable};

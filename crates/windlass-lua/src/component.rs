@@ -274,30 +274,19 @@ fn add_functions(
 }
 
 fn to_graph(lua: &Lua, value: &Value) -> mlua::Result<Payload> {
-    let payload = value::to_payload(lua, value)
-        .map_err(|problem| mlua::Error::runtime(problem.to_string()))?;
-    Ok(match payload {
-        windlass_process::Payload::Bytes(bytes) => Payload::Bytes(bytes),
-        payload => {
-            let json = value::fitting(lua, |room| json::to_json(&payload, room))
-                .map_err(|(_, problem)| mlua::Error::runtime(problem))?;
-            Payload::from_json(json)
-        }
-    })
+    value::to_payload(lua, value).map_err(|problem| mlua::Error::runtime(problem.to_string()))
 }
 
 fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
-    match payload {
-        Payload::Bytes(bytes) => Ok(Value::String(lua.create_string(bytes)?)),
-        payload => match payload.to_json() {
-            Some(json) => json::to_value(lua, &json),
-            None => {
-                let name = payload.type_name();
-                Err(mlua::Error::runtime(format!(
-                    "a payload of type {name} is nothing that Lua knows"
-                )))
-            }
-        },
+    match payload.may_be_copied() {
+        true => value::to_lua_with_null(lua, payload),
+        // A script could publish it twice.
+        false => {
+            let name = payload.type_name();
+            Err(mlua::Error::runtime(format!(
+                "a {name} cannot be given to a script, because there must be one only"
+            )))
+        }
     }
 }
 

@@ -39,7 +39,7 @@ const MONTHS: [&str; 12] = [
 pub(crate) fn wall() -> i64 {
     let ask = |budget: &Budget<'_>| {
         let now = budget.ask(|_| Payload::Int((clock::wall() / 1_000_000_000) as i64));
-        now.as_int().unwrap_or_default()
+        now.as_i64().unwrap_or_default()
     };
     with_budget(|budget| match budget {
         Some(budget) => ask(budget),

@@ -651,7 +651,7 @@ impl Machine {
         state: &Payload,
         text: &Payload,
     ) -> Result<New, String> {
-        let script = Arc::new(self.script.changed(text.as_text().unwrap_or_default()));
+        let script = Arc::new(self.script.changed(text.as_str().unwrap_or_default()));
         let args = vec![state.clone()];
         let made = Machine::new(
             &self.inner,
@@ -796,7 +796,7 @@ fn error_of(exception: &Exception) -> Back {
         Exception::TaskFailed { .. } => "exit",
         Exception::Panicked(_) | Exception::Command(YieldError::Panicked(_)) => "panic",
         Exception::Failed(value) if value.get(op::SANDBOX).is_some() => {
-            let problem = value.get(op::SANDBOX).and_then(Payload::as_text);
+            let problem = value.get(op::SANDBOX).and_then(Payload::as_str);
             return Back::Error("sandbox", problem.unwrap_or_default().to_owned());
         }
         _ => "failed",

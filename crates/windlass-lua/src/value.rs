@@ -458,8 +458,19 @@ fn keys_and_values(entries: &BTreeMap<Arc<str>, Payload>) -> Option<&[Payload]> 
 ///
 /// Fails if the value is too deep, or the memory of the state is not enough.
 pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
+    arrive(lua, payload, Value::Nil)
+}
+
+/// As `to_lua`, but nil is `json.null`: what another component says with a list or an object has the
+/// length and the keys that it said.
+pub(crate) fn to_lua_with_null(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
+    arrive(lua, payload, Value::NULL)
+}
+
+fn arrive(lua: &Lua, payload: &Payload, nil: Value) -> mlua::Result<Value> {
     let mut arrival = Arrival {
         lua,
+        nil,
         depth: 0,
         places: HashMap::new(),
         tables: None,
@@ -470,6 +481,8 @@ pub(crate) fn to_lua(lua: &Lua, payload: &Payload) -> mlua::Result<Value> {
 /// One payload on its way to a value.
 struct Arrival<'a> {
     lua: &'a Lua,
+    /// The value of Lua that stands for `Payload::Nil`.
+    nil: Value,
     /// Tables that this part is inside of.
     depth: usize,
     /// Where the tables are in `tables` that were made of shared parts, by the address of the part.
@@ -507,7 +520,7 @@ impl Arrival<'_> {
     fn revive_new(&mut self, payload: &Payload) -> mlua::Result<Value> {
         let lua = self.lua;
         Ok(match payload {
-            Payload::Nil => Value::Nil,
+            Payload::Nil => self.nil.clone(),
             Payload::Bool(value) => Value::Boolean(*value),
             Payload::Int(value) => Value::Integer(*value),
             Payload::Float(value) => Value::Number(*value),

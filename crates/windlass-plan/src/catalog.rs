@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::model::{BoundaryRole, Config};
-use windlass_value::graph::Data;
+use windlass_value::Data;
 
 /// What a component type says about itself.
 #[derive(Debug, Clone, PartialEq, Default)]

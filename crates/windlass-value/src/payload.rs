@@ -1,38 +1,45 @@
-//! What messages, inputs and results are made of.
+//! The one value that crosses boundaries.
+//!
+//! A payload is never changed in place, so a reader cannot tell a shared one from a copy. Text,
+//! bytes, lists and maps are shared; cloning a payload copies none of them.
 
-use std::any::Any;
-use std::collections::{HashSet, btree_map};
-use std::fmt;
-use std::slice;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::containers::{PayloadList, PayloadMap};
+use crate::opaque::Opaque;
 use crate::pid::Pid;
 
-/// A value that any process understands, also one in a guest language. Cheap to clone: what is large is
-/// shared.
+/// A value that every front end understands: a message of a process, an argument or result of a
+/// guest, what an edge of a graph carries. Cheap to clone: what is large is shared.
 ///
 /// ```
 /// use windlass_value::Payload;
 ///
 /// let order = Payload::map([("id", 7.into()), ("item", "tea".into())]);
-/// assert_eq!(order.get("item").and_then(Payload::as_text), Some("tea"));
+/// assert_eq!(order.get("item").and_then(Payload::as_str), Some("tea"));
+///
+/// #[derive(Clone, PartialEq)]
+/// struct Pose { x: f64 }
+///
+/// let payload = Payload::object(Pose { x: 1.0 });
+/// assert_eq!(payload.downcast_ref::<Pose>().map(|pose| pose.x), Some(1.0));
 /// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Payload {
-    /// Nothing.
+    /// No value.
     #[default]
     Nil,
-    /// Yes or no.
+    /// A truth value: true or false.
     Bool(bool),
-    /// A whole number.
+    /// A whole number of 64 bits.
     Int(i64),
-    /// Any other number.
+    /// A floating-point number.
     Float(f64),
-    /// Text.
+    /// A text of Unicode characters.
     Text(Arc<str>),
-    /// Bytes.
+    /// Bytes that need not be text.
     Bytes(Arc<[u8]>),
     /// Values in an order.
     List(PayloadList),
@@ -40,26 +47,26 @@ pub enum Payload {
     Map(PayloadMap),
     /// The name of a process.
     Pid(Pid),
-    /// A Rust value of any type; it does not leave this program.
-    Opaque(Arc<dyn Any + Send + Sync>),
+    /// A Rust value of any type. It does not leave this program.
+    Opaque(Opaque),
 }
 
 /// The arguments of a process.
 pub type Payloads = Vec<Payload>;
 
 impl Payload {
-    /// A Rust value that only Rust code looks into.
-    pub fn opaque<T: Any + Send + Sync>(value: T) -> Payload {
-        Payload::Opaque(Arc::new(value))
-    }
-
-    /// Values with names.
+    /// Makes a map of values with names.
     pub fn map<K: Into<Arc<str>>>(entries: impl IntoIterator<Item = (K, Payload)>) -> Payload {
         let entries = entries.into_iter().map(|(key, value)| (key.into(), value));
         Payload::Map(entries.collect())
     }
 
-    /// The truth, if it is one.
+    /// Returns true if this is `Nil`.
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Payload::Nil)
+    }
+
+    /// Returns the value if this is a `Bool`.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Payload::Bool(value) => Some(*value),
@@ -67,16 +74,16 @@ impl Payload {
         }
     }
 
-    /// The whole number, if it is one.
-    pub fn as_int(&self) -> Option<i64> {
+    /// Returns the number if this is an `Int`.
+    pub fn as_i64(&self) -> Option<i64> {
         match self {
             Payload::Int(value) => Some(*value),
             _ => None,
         }
     }
 
-    /// The number, if it is one.
-    pub fn as_float(&self) -> Option<f64> {
+    /// Returns the number if this is a `Float` or an `Int`.
+    pub fn as_f64(&self) -> Option<f64> {
         match self {
             Payload::Float(value) => Some(*value),
             Payload::Int(value) => Some(*value as f64),
@@ -84,15 +91,15 @@ impl Payload {
         }
     }
 
-    /// The text, if it is one.
-    pub fn as_text(&self) -> Option<&str> {
+    /// Returns the text if this is a `Text`.
+    pub fn as_str(&self) -> Option<&str> {
         match self {
             Payload::Text(value) => Some(value),
             _ => None,
         }
     }
 
-    /// The bytes, if it is some; text is bytes, too.
+    /// Returns the bytes if this is `Bytes` or a `Text`.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Payload::Bytes(value) => Some(value),
@@ -101,7 +108,7 @@ impl Payload {
         }
     }
 
-    /// The values, if it is a list.
+    /// Returns the values if this is a `List`.
     pub fn as_list(&self) -> Option<&[Payload]> {
         match self {
             Payload::List(values) => Some(values),
@@ -109,7 +116,7 @@ impl Payload {
         }
     }
 
-    /// The PID, if it is one.
+    /// Returns the PID if this is a `Pid`.
     pub fn as_pid(&self) -> Option<Pid> {
         match self {
             Payload::Pid(pid) => Some(*pid),
@@ -117,7 +124,7 @@ impl Payload {
         }
     }
 
-    /// The value with this name, if it is a map that has it.
+    /// Returns the value of this name if this is a `Map` that has it.
     pub fn get(&self, key: &str) -> Option<&Payload> {
         match self {
             Payload::Map(entries) => entries.get(key),
@@ -125,24 +132,25 @@ impl Payload {
         }
     }
 
-    /// The Rust value, if it is opaque and of this type.
-    pub fn downcast_ref<T: Any + Send + Sync>(&self) -> Option<&T> {
+    /// Returns the kind of value in one word, as ports of graphs declare it. For a Rust value that
+    /// is the name of its type.
+    pub fn type_name(&self) -> &'static str {
         match self {
-            Payload::Opaque(value) => value.downcast_ref(),
-            _ => None,
+            Payload::Nil => "empty",
+            Payload::Bool(_) => "bool",
+            Payload::Int(_) => "integer",
+            Payload::Float(_) => "number",
+            Payload::Text(_) => "text",
+            Payload::Bytes(_) => "bytes",
+            Payload::List(_) | Payload::Map(_) => "json",
+            Payload::Pid(_) => "pid",
+            Payload::Opaque(value) => value.type_name(),
         }
-    }
-
-    /// Takes the Rust value out, if it is opaque, of this type, and nobody else holds it.
-    pub fn take<T: Any + Send + Sync>(self) -> Result<T, Payload> {
-        let Payload::Opaque(value) = self else {
-            return Err(self);
-        };
-        let value = value.downcast::<T>().map_err(Payload::Opaque)?;
-        Arc::try_unwrap(value).map_err(|shared| Payload::Opaque(shared))
     }
 }
 
+/// Payloads are equal if they have the same kind and value: 1 and 1.0 are not. See [`Opaque`] for
+/// how Rust values are compared.
 impl PartialEq for Payload {
     fn eq(&self, other: &Payload) -> bool {
         compare(self, other).unwrap_or_else(|| have_equal_parts(self, other))
@@ -164,8 +172,7 @@ fn compare(a: &Payload, b: &Payload) -> Option<bool> {
         (Payload::Map(a), Payload::Map(b)) if a.address() == b.address() => true,
         (Payload::Map(a), Payload::Map(b)) if a.len() == b.len() => return None,
         (Payload::Pid(a), Payload::Pid(b)) => a == b,
-        // The same one: nothing is known about its inside.
-        (Payload::Opaque(a), Payload::Opaque(b)) => Arc::ptr_eq(a, b),
+        (Payload::Opaque(a), Payload::Opaque(b)) => a == b,
         _ => false,
     })
 }
@@ -217,111 +224,6 @@ fn part_of(payload: &Payload) -> (bool, *const ()) {
     }
 }
 
-/// How many values a payload is shown with: parts that are in several places would be shown in each
-/// of them.
-const SHOWN: usize = 1000;
-
-impl fmt::Debug for Payload {
-    /// Shows the first thousand values that are in it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The lists and maps that are being shown, not on the stack: it may be a small one.
-        let mut levels = Vec::new();
-        show(self, f, &mut levels)?;
-        for _ in 1..SHOWN {
-            let Some(value) = next_shown(f, &mut levels)? else {
-                return Ok(());
-            };
-            show(value, f, &mut levels)?;
-        }
-        if next_shown(f, &mut levels)?.is_some() {
-            f.write_str("...")?;
-        }
-        while let Some(level) = levels.pop() {
-            f.write_str(level.end())?;
-        }
-        Ok(())
-    }
-}
-
-/// A list or map that is being shown.
-struct Level<'a> {
-    left: Left<'a>,
-    is_first: bool,
-}
-
-/// What is not shown yet of a list or map.
-enum Left<'a> {
-    List(slice::Iter<'a, Payload>),
-    Map(btree_map::Iter<'a, Arc<str>, Payload>),
-}
-
-impl<'a> Level<'a> {
-    fn new(left: Left<'a>) -> Level<'a> {
-        let is_first = true;
-        Level { left, is_first }
-    }
-
-    fn end(&self) -> &'static str {
-        match self.left {
-            Left::List(_) => "]",
-            Left::Map(_) => "}",
-        }
-    }
-}
-
-/// Shows a value; of a list or map the beginning.
-fn show<'a>(
-    payload: &'a Payload,
-    f: &mut fmt::Formatter<'_>,
-    levels: &mut Vec<Level<'a>>,
-) -> fmt::Result {
-    match payload {
-        Payload::Nil => f.write_str("nil"),
-        Payload::Bool(value) => write!(f, "{value}"),
-        Payload::Int(value) => write!(f, "{value}"),
-        Payload::Float(value) => write!(f, "{value:?}"),
-        Payload::Text(value) => write!(f, "{value:?}"),
-        Payload::Bytes(value) => write!(f, "{} bytes", value.len()),
-        Payload::List(values) => {
-            levels.push(Level::new(Left::List(values.iter())));
-            f.write_str("[")
-        }
-        Payload::Map(entries) => {
-            levels.push(Level::new(Left::Map(entries.iter())));
-            f.write_str("{")
-        }
-        Payload::Pid(pid) => write!(f, "{pid}"),
-        Payload::Opaque(_) => f.write_str("opaque"),
-    }
-}
-
-/// Ends the lists and maps of which all is shown. Returns the next value to show, after what stands
-/// before it.
-fn next_shown<'a>(
-    f: &mut fmt::Formatter<'_>,
-    levels: &mut Vec<Level<'a>>,
-) -> Result<Option<&'a Payload>, fmt::Error> {
-    while let Some(level) = levels.last_mut() {
-        let (key, value) = match &mut level.left {
-            Left::List(values) => (None, values.next()),
-            Left::Map(entries) => entries.next().unzip(),
-        };
-        if value.is_none() {
-            f.write_str(level.end())?;
-            levels.pop();
-            continue;
-        }
-        if !std::mem::replace(&mut level.is_first, false) {
-            f.write_str(", ")?;
-        }
-        if let Some(key) = key {
-            write!(f, "{key:?}: ")?;
-        }
-        return Ok(value);
-    }
-    Ok(None)
-}
-
 macro_rules! from {
     ($($from:ty => $value:ident $variant:expr;)*) => { $(
         impl From<$from> for Payload {
@@ -344,23 +246,7 @@ from! {
     Arc<str> => value Payload::Text(value);
     Vec<u8> => value Payload::Bytes(value.into());
     &[u8] => value Payload::Bytes(value.into());
+    Arc<[u8]> => value Payload::Bytes(value);
     Vec<Payload> => value Payload::List(value.into());
     Pid => value Payload::Pid(value);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_opaque_value_is_taken_by_its_last_holder() {
-        let payload = Payload::opaque(7_u8);
-        let other = payload.clone();
-        assert_eq!(payload.downcast_ref::<u8>(), Some(&7));
-        let payload = payload.take::<u8>().expect_err("it is shared");
-        assert_eq!(payload, other);
-        drop(other);
-        let payload = payload.take::<u16>().expect_err("another type");
-        assert_eq!(payload.take::<u8>().ok(), Some(7));
-    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_graph::Payload;
 use windlass_graph::component::{Failure, Invocation, Received};
 
-use crate::format::{from_json, refused, to_json};
+use crate::format::refused;
 use crate::log::{LEVELS, Level};
 
 /// The last thing that a command is told.
@@ -33,14 +33,14 @@ pub(super) fn message(
     message: &Received,
     seq: u64,
 ) -> Result<Vec<u8>, Failure> {
-    let value = to_json(message.payload())?;
+    let value = message.payload().to_json()?;
     let object = json!({
         "type": "message",
         "port": invocation.port_of(message),
         "seq": seq,
         "epoch": invocation.epoch(),
         "event_ns": message.event_time(),
-        "value": &*value,
+        "value": value,
     });
     let mut line = serde_json::to_vec(&object)?;
     line.push(b'\n');
@@ -100,7 +100,7 @@ fn publication(mut object: Value, outputs: &[String]) -> Result<Said, String> {
     };
     Ok(Said {
         port,
-        payload: from_json(value),
+        payload: Payload::from_json(value),
         event_time,
     })
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use windlass_graph::Unwritable;
+
 /// What is wrong with an expression, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpressionError {
@@ -58,6 +60,13 @@ pub enum Fault {
         /// How many there are.
         found: usize,
     },
+    /// More lists are inside of each other than a field is looked for in.
+    ValueTooDeep {
+        /// How many lists may be inside of each other.
+        most: usize,
+    },
+    /// A value that cannot be shown as JSON.
+    NoJson(Unwritable),
     /// A value of a type with which this cannot be done.
     Type {
         /// What takes it.
@@ -114,6 +123,11 @@ impl fmt::Display for Fault {
             Fault::SourceTooLong { most } => {
                 write!(f, "an expression may have {most} bytes: split it in two")
             }
+            Fault::ValueTooDeep { most } => write!(
+                f,
+                "the value has more than {most} lists inside of each other: take a part of it first"
+            ),
+            Fault::NoJson(reason) => reason.fmt(f),
             Fault::TooDeep { most } => write!(f, "it is nested deeper than {most} levels"),
             Fault::Character(c) => write!(f, "{c:?} means nothing here"),
             Fault::OpenText => f.write_str("the text has no closing quote"),

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
 
-use serde_json::{Map, Value};
+use windlass_graph::Payload;
 
 use super::Scope;
 use super::error::{ExpressionError, Fault};
@@ -13,43 +14,73 @@ use super::tree::{Into, Kind, Name, Node, Operator, Step};
 /// How many bytes a result may have, roughly.
 const RESULT_BYTES: usize = 16 << 20;
 
-/// A value: one that is there, or one that was made.
-type Found<'a> = Result<Cow<'a, Value>, ExpressionError>;
+/// How many levels of lists a field is looked for in.
+const MOST_LEVELS: usize = 100;
 
-pub(super) fn evaluate(root: &Node, scope: &Scope<'_>) -> Result<Value, ExpressionError> {
+/// A value: one that is there, or one that was made.
+type Found<'a> = Result<Cow<'a, Payload>, ExpressionError>;
+
+pub(super) fn evaluate(root: &Node, scope: &Scope<'_>) -> Result<Payload, ExpressionError> {
     let found = scope.node(root)?;
     within_size(&found, root.column)?;
     Ok(found.into_owned())
 }
 
-/// What a value is, in a word.
-pub(super) fn kind(value: &Value) -> &'static str {
+/// Returns what a value is, in a word.
+pub(super) fn kind(value: &Payload) -> &'static str {
     match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+        value if is_null(value) => "null",
+        Payload::Bool(_) => "a boolean",
+        Payload::Int(_) | Payload::Float(_) => "a number",
+        Payload::Text(_) => "a text",
+        Payload::Bytes(_) => "bytes",
+        Payload::List(_) => "a list",
+        Payload::Map(_) => "an object",
+        Payload::Pid(_) => "a PID",
+        _ => "a Rust value",
     }
 }
 
-/// Whether two values are the same; 1 and 1.0 are.
-pub(super) fn equal(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(_), Value::Number(_)) => {
-            let numbers = Number::of(a).zip(Number::of(b));
-            numbers.is_some_and(|(a, b)| a.compare(b).is_eq())
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            let same = |(key, a): (&String, &Value)| b.get(key).is_some_and(|b| equal(a, b));
-            a.len() == b.len() && a.iter().all(same)
-        }
-        _ => a == b,
+/// Returns true for null. A number that is not finite is null, as in JSON.
+pub(super) fn is_null(value: &Payload) -> bool {
+    match value {
+        Payload::Nil => true,
+        Payload::Float(number) => !number.is_finite(),
+        _ => false,
     }
+}
+
+/// Returns true if two values are the same; 1 and 1.0 are.
+pub(super) fn equal(a: &Payload, b: &Payload) -> bool {
+    // Pairs that are still to be compared, not on the stack: there may be any number of levels.
+    let mut waiting = vec![(a, b)];
+    // Parts may be in 2^n places: what was compared once is not compared again.
+    let mut known = HashSet::new();
+    while let Some((a, b)) = waiting.pop() {
+        let is_equal = match (a, b) {
+            (Payload::List(a), Payload::List(b)) => {
+                if a.len() == b.len() && known.insert((a.address(), b.address())) {
+                    waiting.extend(a.iter().zip(b.iter()));
+                }
+                a.len() == b.len()
+            }
+            (Payload::Map(a), Payload::Map(b)) => {
+                let same = a.keys().eq(b.keys());
+                if same && known.insert((a.address(), b.address())) {
+                    waiting.extend(a.values().zip(b.values()));
+                }
+                same
+            }
+            _ => match Number::of(a).zip(Number::of(b)) {
+                Some((a, b)) => a.compare(b).is_eq(),
+                None => a == b || is_null(a) && is_null(b),
+            },
+        };
+        if !is_equal {
+            return false;
+        }
+    }
+    true
 }
 
 impl<'a> Scope<'a> {
@@ -62,15 +93,15 @@ impl<'a> Scope<'a> {
             Kind::Name(name) => self.name(*name, node.column),
             Kind::List(items) => {
                 let items = items.iter().map(|item| Ok(self.node(item)?.into_owned()));
-                let items = items.collect::<Result<_, _>>()?;
-                Ok(Cow::Owned(Value::Array(items)))
+                let items = items.collect::<Result<Vec<Payload>, _>>()?;
+                Ok(Cow::Owned(items.into()))
             }
             Kind::Object(fields) => {
-                let mut object = Map::new();
+                let mut object = BTreeMap::new();
                 for (key, field) in fields {
                     object.insert(key.clone(), self.node(field)?.into_owned());
                 }
-                Ok(Cow::Owned(Value::Object(object)))
+                Ok(Cow::Owned(Payload::Map(object.into())))
             }
             Kind::Path(base, steps) => {
                 let base = self.node(base)?;
@@ -108,27 +139,27 @@ impl<'a> Scope<'a> {
         Ok(match name {
             Name::Value => Cow::Borrowed(self.value),
             Name::Values => Cow::Borrowed(self.values),
-            Name::Epoch => Cow::Owned(self.epoch.into()),
+            Name::Epoch => Cow::Owned(i64::try_from(self.epoch).unwrap_or(i64::MAX).into()),
             Name::NowMs => Cow::Owned(number(self.now_ms)?),
             Name::Port => Cow::Owned(self.port.into()),
-            Name::EventMs => Cow::Owned(self.event_ms.map(number).transpose()?.into()),
+            Name::EventMs => Cow::Owned(self.event_ms.map(number).transpose()?.unwrap_or_default()),
         })
     }
 
-    fn step(&self, value: Cow<'a, Value>, step: &'a Step) -> Found<'a>
+    fn step(&self, value: Cow<'a, Payload>, step: &'a Step) -> Found<'a>
     where
         Self: 'a,
     {
         let index = match &step.into {
-            Into::Field(name) => Cow::Owned(Value::from(name.as_str())),
+            Into::Field(name) => Cow::Borrowed(name),
             Into::Index(index) => self.node(index)?,
         };
         let found = match value {
-            Cow::Borrowed(value) => enter(value, &index).map(|found| match found {
+            Cow::Borrowed(value) => enter(value, &index, MOST_LEVELS).map(|found| match found {
                 Entered::There(inner) => Cow::Borrowed(inner),
                 Entered::Made(made) => Cow::Owned(made),
             }),
-            Cow::Owned(value) => enter(&value, &index).map(|found| match found {
+            Cow::Owned(value) => enter(&value, &index, MOST_LEVELS).map(|found| match found {
                 Entered::There(inner) => Cow::Owned(inner.clone()),
                 Entered::Made(made) => Cow::Owned(made),
             }),
@@ -177,43 +208,42 @@ impl<'a> Scope<'a> {
 
 /// What a step into a value found.
 enum Entered<'a> {
-    There(&'a Value),
-    Made(Value),
+    There(&'a Payload),
+    Made(Payload),
 }
 
-/// What is at this place of a value; null if there is nothing. A field of a list is the list of that field of its
-/// items.
-fn enter<'a>(value: &'a Value, index: &Value) -> Result<Entered<'a>, Fault> {
-    let there = |found: Option<&'a Value>| Ok(Entered::There(found.unwrap_or(&Value::Null)));
+/// Returns what is at this place of a value; null if there is nothing. A field of a list is the list
+/// of that field of its items.
+fn enter<'a>(value: &'a Payload, index: &Payload, levels: usize) -> Result<Entered<'a>, Fault> {
+    let there = |found: Option<&'a Payload>| Ok(Entered::There(found.unwrap_or(&Payload::Nil)));
     match (value, index) {
-        (Value::Null, _) => there(None),
-        (Value::Object(object), Value::String(key)) => there(object.get(key)),
-        (Value::Object(_), other) => Err(mismatch("an object's `[ ]`", "a text", other)),
-        (Value::Array(items), Value::String(_)) => {
+        (value, _) if is_null(value) => there(None),
+        (Payload::Map(object), Payload::Text(key)) => there(object.get(key)),
+        (Payload::Map(_), other) => Err(mismatch("an object's `[ ]`", "a text", other)),
+        (Payload::List(items), Payload::Text(_)) => {
+            let inner = levels.checked_sub(1);
+            let inner = inner.ok_or(Fault::ValueTooDeep { most: MOST_LEVELS })?;
             let mut column = Vec::with_capacity(items.len());
-            for item in items {
-                column.push(match enter(item, index)? {
+            for item in items.iter() {
+                column.push(match enter(item, index, inner)? {
                     Entered::There(found) => found.clone(),
                     Entered::Made(made) => made,
                 });
             }
-            Ok(Entered::Made(Value::Array(column)))
+            Ok(Entered::Made(column.into()))
         }
-        (Value::Array(items), Value::Number(number)) => match number.as_i64() {
-            // From the end, if it is less than 0.
-            Some(place) => {
-                let from = if place < 0 { items.len() as i64 } else { 0 };
-                let place = from.checked_add(place);
-                there(place.and_then(|place| items.get(usize::try_from(place).ok()?)))
-            }
-            None => Err(mismatch("a list's `[ ]`", "a whole number", index)),
-        },
-        (Value::Array(_), other) => Err(mismatch("a list's `[ ]`", "a whole number", other)),
+        // From the end, if it is less than 0.
+        (Payload::List(items), Payload::Int(place)) => {
+            let from = if *place < 0 { items.len() as i64 } else { 0 };
+            let place = from.checked_add(*place);
+            there(place.and_then(|place| items.get(usize::try_from(place).ok()?)))
+        }
+        (Payload::List(_), other) => Err(mismatch("a list's `[ ]`", "a whole number", other)),
         (other, _) => Err(mismatch("a field or `[ ]`", "an object or a list", other)),
     }
 }
 
-pub(super) fn mismatch(what: &str, takes: &'static str, found: &Value) -> Fault {
+pub(super) fn mismatch(what: &str, takes: &'static str, found: &Payload) -> Fault {
     Fault::Type {
         what: what.to_owned(),
         takes,
@@ -221,12 +251,12 @@ pub(super) fn mismatch(what: &str, takes: &'static str, found: &Value) -> Fault 
     }
 }
 
-fn truth(value: &Value, what: &str, column: usize) -> Result<bool, ExpressionError> {
+fn truth(value: &Payload, what: &str, column: usize) -> Result<bool, ExpressionError> {
     let wrong = || ExpressionError::new(mismatch(what, "a boolean", value), column);
     value.as_bool().ok_or_else(wrong)
 }
 
-fn combine(left: Cow<'_, Value>, operator: Operator, right: &Value) -> Result<Value, Fault> {
+fn combine(left: Cow<'_, Payload>, operator: Operator, right: &Payload) -> Result<Payload, Fault> {
     match operator {
         Operator::Equal => return Ok(equal(&left, right).into()),
         Operator::NotEqual => return Ok((!equal(&left, right)).into()),
@@ -238,17 +268,16 @@ fn combine(left: Cow<'_, Value>, operator: Operator, right: &Value) -> Result<Va
     if let Some((a, b)) = Number::of(&left).zip(Number::of(right)) {
         return a.combine(operator, b)?.value();
     }
-    match (left.into_owned(), right) {
-        (Value::String(mut text), Value::String(more)) if operator == Operator::Add => {
-            text.push_str(more);
-            Ok(text.into())
+    match (&*left, right) {
+        (Payload::Text(text), Payload::Text(more)) if operator == Operator::Add => {
+            Ok(Payload::from([&**text, &**more].concat()))
         }
-        (Value::Array(mut items), Value::Array(more)) if operator == Operator::Add => {
-            items.extend_from_slice(more);
-            Ok(items.into())
-        }
+        (Payload::List(items), Payload::List(more)) if operator == Operator::Add => Ok(
+            Payload::List(items.iter().chain(more.iter()).cloned().collect()),
+        ),
         (left, right) => {
-            let wrong = if left.is_number() { right } else { &left };
+            let is_number = Number::of(left).is_some();
+            let wrong = if is_number { right } else { left };
             let takes = match operator {
                 Operator::Add => "two numbers, two texts or two lists",
                 _ => "two numbers",
@@ -258,17 +287,15 @@ fn combine(left: Cow<'_, Value>, operator: Operator, right: &Value) -> Result<Va
     }
 }
 
-fn order(left: &Value, operator: Operator, right: &Value) -> Result<Ordering, Fault> {
+fn order(left: &Payload, operator: Operator, right: &Payload) -> Result<Ordering, Fault> {
     if let Some((a, b)) = Number::of(left).zip(Number::of(right)) {
         return Ok(a.compare(b));
     }
     match (left, right) {
-        (Value::String(a), Value::String(b)) => Ok(a.cmp(b)),
+        (Payload::Text(a), Payload::Text(b)) => Ok(a.cmp(b)),
         _ => {
-            let wrong = match left {
-                Value::Number(_) | Value::String(_) => right,
-                _ => left,
-            };
+            let fits = Number::of(left).is_some() || left.as_str().is_some();
+            let wrong = if fits { right } else { left };
             Err(mismatch(operator.sign(), "two numbers or two texts", wrong))
         }
     }
@@ -283,24 +310,40 @@ fn ordered(operator: Operator, order: Ordering) -> bool {
     }
 }
 
-/// Roughly how many bytes a value has.
-fn weight(value: &Value) -> usize {
+/// Returns true if a value has roughly at most so many bytes. What is in several places counts in
+/// each of them, because JSON writes it so.
+fn is_within(value: &Payload, most: usize) -> bool {
     const EACH: usize = 8;
-    match value {
-        Value::String(text) => EACH + text.len(),
-        Value::Array(items) => EACH + items.iter().map(weight).sum::<usize>(),
-        Value::Object(object) => {
-            let fields = object.iter();
-            EACH + fields
-                .map(|(key, value)| key.len() + weight(value))
-                .sum::<usize>()
+    let mut left = most;
+    let mut take = |bytes: usize| {
+        let fits = left.checked_sub(bytes);
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    let mut waiting = vec![value];
+    while let Some(value) = waiting.pop() {
+        let more = match value {
+            Payload::Text(text) => text.len(),
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::List(items) => {
+                waiting.extend(items.iter());
+                0
+            }
+            Payload::Map(entries) => {
+                waiting.extend(entries.values());
+                entries.keys().map(|key| key.len()).sum()
+            }
+            _ => 0,
+        };
+        if !take(EACH.saturating_add(more)) {
+            return false;
         }
-        _ => EACH,
     }
+    true
 }
 
-fn within_size(value: &Value, column: usize) -> Result<(), ExpressionError> {
-    match weight(value) <= RESULT_BYTES {
+fn within_size(value: &Payload, column: usize) -> Result<(), ExpressionError> {
+    match is_within(value, RESULT_BYTES) {
         true => Ok(()),
         false => {
             let fault = Fault::ResultTooLarge { most: RESULT_BYTES };

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-use serde_json::Value;
+use windlass_graph::Payload;
 
 use super::error::Fault;
-use super::evaluate::{equal, kind, mismatch};
+use super::evaluate::{equal, is_null, kind, mismatch};
 use super::number::Number;
 use super::tree::Operator;
 
@@ -16,14 +16,14 @@ pub(super) struct Function {
     name: &'static str,
     least: usize,
     most: usize,
-    pub(super) call: fn(&[Cow<'_, Value>]) -> Result<Value, Fault>,
+    pub(super) call: fn(&[Cow<'_, Payload>]) -> Result<Payload, Fault>,
 }
 
 /// As many arguments as one likes.
 const ANY: usize = usize::MAX;
 
-type Arguments<'a, 'b> = &'a [Cow<'b, Value>];
-type Made = Result<Value, Fault>;
+type Arguments<'a, 'b> = &'a [Cow<'b, Payload>];
+type Made = Result<Payload, Fault>;
 
 const fn function(
     name: &'static str,
@@ -41,7 +41,10 @@ const fn function(
 
 static FUNCTIONS: &[Function] = &[
     function("abs", 1, 1, |a| match number("abs", &a[0])? {
-        Number::Int(whole) => whole.checked_abs().map(Value::from).ok_or(Fault::Overflow),
+        Number::Int(whole) => whole
+            .checked_abs()
+            .map(Payload::from)
+            .ok_or(Fault::Overflow),
         Number::Float(number) => Number::Float(number.abs()).value(),
     }),
     function("round", 1, 1, |a| {
@@ -64,7 +67,7 @@ static FUNCTIONS: &[Function] = &[
     function("sum", 1, 1, |a| sum(&numbers("sum", &a[0])?)?.value()),
     function("mean", 1, 1, |a| mean(&numbers("mean", &a[0])?)),
     function("stddev", 1, 1, |a| deviation(&numbers("stddev", &a[0])?)),
-    function("count", 1, 1, |a| Ok(list("count", &a[0])?.len().into())),
+    function("count", 1, 1, |a| Ok(size(list("count", &a[0])?.len()))),
     function("first", 1, 1, |a| {
         Ok(list("first", &a[0])?.first().cloned().unwrap_or_default())
     }),
@@ -73,7 +76,7 @@ static FUNCTIONS: &[Function] = &[
     }),
     function("len", 1, 1, |a| length(&a[0])),
     function("keys", 1, 1, |a| match &*a[0] {
-        Value::Object(object) => Ok(object.keys().map(String::as_str).collect()),
+        Payload::Map(object) => Ok(texts(object.keys().map(|key| &**key))),
         other => Err(mismatch("keys", "an object", other)),
     }),
     function("lower", 1, 1, |a| {
@@ -95,22 +98,23 @@ static FUNCTIONS: &[Function] = &[
         split(text("split", &a[0])?, text("split", &a[1])?)
     }),
     function("join", 2, 2, |a| {
-        let items: Vec<String> = list("join", &a[0])?.iter().map(shown).collect();
+        let items = list("join", &a[0])?.iter().map(shown);
+        let items = items.collect::<Result<Vec<_>, _>>()?;
         Ok(items.join(text("join", &a[1])?).into())
     }),
-    function("str", 1, 1, |a| Ok(shown(&a[0]).into())),
+    function("str", 1, 1, |a| Ok(Payload::from(&*shown(&a[0])?))),
     function("num", 1, 1, |a| to_number(&a[0])),
     function("int", 1, 1, |a| match &*a[0] {
-        Value::Bool(flag) => Ok(i64::from(*flag).into()),
+        Payload::Bool(flag) => Ok(i64::from(*flag).into()),
         other => {
             let number = to_number(other)?;
             self::number("int", &number)?.whole(f64::trunc)?.value()
         }
     }),
-    function("exists", 1, 1, |a| Ok((!a[0].is_null()).into())),
+    function("exists", 1, 1, |a| Ok((!is_null(&a[0])).into())),
     function("default", 2, 2, |a| {
-        let given = if a[0].is_null() { &a[1] } else { &a[0] };
-        Ok(Value::clone(given))
+        let given = if is_null(&a[0]) { &a[1] } else { &a[0] };
+        Ok(Payload::clone(given))
     }),
 ];
 
@@ -154,25 +158,25 @@ impl PartialEq for Function {
     }
 }
 
-fn number(what: &str, value: &Value) -> Result<Number, Fault> {
+fn number(what: &str, value: &Payload) -> Result<Number, Fault> {
     Number::of(value).ok_or_else(|| mismatch(what, "a number", value))
 }
 
-fn text<'a>(what: &str, value: &'a Value) -> Result<&'a str, Fault> {
+fn text<'a>(what: &str, value: &'a Payload) -> Result<&'a str, Fault> {
     value
         .as_str()
         .ok_or_else(|| mismatch(what, "a text", value))
 }
 
-fn list<'a>(what: &str, value: &'a Value) -> Result<&'a [Value], Fault> {
+fn list<'a>(what: &str, value: &'a Payload) -> Result<&'a [Payload], Fault> {
     match value {
-        Value::Array(items) => Ok(items),
+        Payload::List(items) => Ok(items),
         other => Err(mismatch(what, "a list", other)),
     }
 }
 
-fn numbers(what: &str, value: &Value) -> Result<Vec<Number>, Fault> {
-    let of_list = |item: &Value| {
+fn numbers(what: &str, value: &Payload) -> Result<Vec<Number>, Fault> {
+    let of_list = |item: &Payload| {
         Number::of(item).ok_or_else(|| Fault::Type {
             what: what.to_owned(),
             takes: "a list of numbers",
@@ -187,7 +191,7 @@ fn power(base: Number, exponent: Number) -> Made {
         && let Ok(exponent) = u32::try_from(exponent)
     {
         let whole = base.checked_pow(exponent);
-        return whole.map(Value::from).ok_or(Fault::Overflow);
+        return whole.map(Payload::from).ok_or(Fault::Overflow);
     }
     Number::Float(base.float().powf(exponent.float())).value()
 }
@@ -195,7 +199,7 @@ fn power(base: Number, exponent: Number) -> Made {
 /// The least or the greatest: of a list, or of the arguments. Null if there is none.
 fn extreme(what: &str, arguments: Arguments<'_, '_>, wanted: Ordering) -> Made {
     let all = match arguments {
-        [only] if only.is_array() => numbers(what, only)?,
+        [only] if only.as_list().is_some() => numbers(what, only)?,
         several => several
             .iter()
             .map(|value| number(what, value))
@@ -204,7 +208,7 @@ fn extreme(what: &str, arguments: Arguments<'_, '_>, wanted: Ordering) -> Made {
     let better = |a: Number, b: Number| if b.compare(a) == wanted { b } else { a };
     all.into_iter()
         .reduce(better)
-        .map_or(Ok(Value::Null), Number::value)
+        .map_or(Ok(Payload::Nil), Number::value)
 }
 
 fn sum(numbers: &[Number]) -> Result<Number, Fault> {
@@ -215,7 +219,7 @@ fn sum(numbers: &[Number]) -> Result<Number, Fault> {
 
 fn mean(numbers: &[Number]) -> Made {
     match numbers.len() {
-        0 => Ok(Value::Null),
+        0 => Ok(Payload::Nil),
         count => Number::Float(float_mean(numbers, count)).value(),
     }
 }
@@ -229,27 +233,28 @@ fn float_mean(numbers: &[Number], count: usize) -> f64 {
 fn deviation(numbers: &[Number]) -> Made {
     let count = numbers.len();
     if count == 0 {
-        return Ok(Value::Null);
+        return Ok(Payload::Nil);
     }
     let mean = float_mean(numbers, count);
     let squares = numbers.iter().map(|number| (number.float() - mean).powi(2));
     Number::Float((squares.sum::<f64>() / count as f64).sqrt()).value()
 }
 
-fn length(value: &Value) -> Made {
+fn length(value: &Payload) -> Made {
     match value {
-        Value::String(text) => Ok(text.chars().count().into()),
-        Value::Array(items) => Ok(items.len().into()),
-        Value::Object(object) => Ok(object.len().into()),
-        other => Err(mismatch("len", "a text, a list or an object", other)),
+        Payload::Text(text) => Ok(size(text.chars().count())),
+        Payload::Bytes(bytes) => Ok(size(bytes.len())),
+        Payload::List(items) => Ok(size(items.len())),
+        Payload::Map(object) => Ok(size(object.len())),
+        other => Err(mismatch("len", "a text, bytes, a list or an object", other)),
     }
 }
 
-fn contains(all: &Value, part: &Value) -> Made {
+fn contains(all: &Payload, part: &Payload) -> Made {
     match all {
-        Value::String(all) => Ok(all.contains(text("contains", part)?).into()),
-        Value::Array(items) => Ok(items.iter().any(|item| equal(item, part)).into()),
-        Value::Object(object) => Ok(object.contains_key(text("contains", part)?).into()),
+        Payload::Text(all) => Ok(all.contains(text("contains", part)?).into()),
+        Payload::List(items) => Ok(items.iter().any(|item| equal(item, part)).into()),
+        Payload::Map(object) => Ok(object.contains_key(text("contains", part)?).into()),
         other => Err(mismatch("contains", "a text, a list or an object", other)),
     }
 }
@@ -257,26 +262,37 @@ fn contains(all: &Value, part: &Value) -> Made {
 /// The parts between the separators; the characters, if the separator is empty.
 fn split(text: &str, separator: &str) -> Made {
     Ok(match separator {
-        "" => text.chars().map(|c| c.to_string()).collect(),
-        _ => text.split(separator).collect(),
+        "" => texts(text.chars().map(|c| c.to_string())),
+        _ => texts(text.split(separator)),
     })
 }
 
-/// A value as text: a text is itself, everything else as JSON.
-fn shown(value: &Value) -> String {
+fn size(count: usize) -> Payload {
+    Payload::Int(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+fn texts<T: Into<Payload>>(texts: impl Iterator<Item = T>) -> Payload {
+    Payload::List(texts.map(Into::into).collect())
+}
+
+/// Returns a value as text: a text is itself, everything else is JSON.
+fn shown(value: &Payload) -> Result<Cow<'_, str>, Fault> {
     match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Payload::Text(text) => Ok(Cow::Borrowed(text)),
+        other => {
+            let json = other.to_json().map_err(Fault::NoJson)?;
+            Ok(Cow::Owned(json.to_string()))
+        }
     }
 }
 
-/// The number that a value is, or that its text says.
-fn to_number(value: &Value) -> Made {
+/// Returns the number that a value is, or that its text says.
+fn to_number(value: &Payload) -> Made {
     match value {
-        Value::Number(_) => Ok(value.clone()),
-        Value::String(text) => {
+        value if Number::of(value).is_some() => Ok(value.clone()),
+        Payload::Text(text) => {
             let read = serde_json::from_str(text.trim()).ok();
-            read.filter(Value::is_number)
+            read.filter(|read| Number::of(read).is_some())
                 .ok_or_else(|| Fault::NotANumber(text.chars().take(40).collect()))
         }
         other => Err(mismatch("num", "a number or a text", other)),

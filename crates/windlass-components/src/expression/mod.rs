@@ -4,12 +4,12 @@
 //! it; it cannot loop, keep anything, or reach outside. Length, depth and the size of results are bounded.
 //!
 //! ```
-//! use serde_json::json;
 //! use windlass_components::expression::{Expression, Scope};
+//! use windlass_graph::Payload;
 //!
 //! let expression = Expression::new("value.celsius * 9 / 5 + 32")?;
-//! let message = json!({"celsius": 21.5});
-//! assert_eq!(expression.evaluate(&Scope::of(&message))?, json!(70.7));
+//! let message = Payload::map([("celsius", 21.5.into())]);
+//! assert_eq!(expression.evaluate(&Scope::of(&message))?, Payload::from(70.7));
 //!
 //! let error = Expression::new("value.celsius *").unwrap_err();
 //! assert_eq!(error.to_string(), "expected a value, found the end (column 16)");
@@ -26,7 +26,7 @@ mod tree;
 
 use std::fmt;
 
-use serde_json::Value;
+use windlass_graph::Payload;
 
 pub use error::{ExpressionError, Fault};
 pub use function::function_names;
@@ -47,9 +47,9 @@ pub struct Expression {
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     /// `value`: the message.
-    pub value: &'a Value,
+    pub value: &'a Payload,
     /// `values`: the messages of a window, a list.
-    pub values: &'a Value,
+    pub values: &'a Payload,
     /// `epoch`: its number.
     pub epoch: u64,
     /// `now_ms`: the lane's time in milliseconds.
@@ -62,10 +62,10 @@ pub struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// A message and nothing else.
-    pub fn of(value: &'a Value) -> Scope<'a> {
+    pub fn of(value: &'a Payload) -> Scope<'a> {
         Scope {
             value,
-            values: &Value::Null,
+            values: &Payload::Nil,
             epoch: 0,
             now_ms: 0.0,
             port: "",
@@ -106,7 +106,7 @@ impl Expression {
     ///
     /// # Errors
     /// If it cannot be computed: what is wrong, and where.
-    pub fn evaluate(&self, scope: &Scope<'_>) -> Result<Value, ExpressionError> {
+    pub fn evaluate(&self, scope: &Scope<'_>) -> Result<Payload, ExpressionError> {
         evaluate::evaluate(&self.root, scope)
     }
 

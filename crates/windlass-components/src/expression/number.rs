@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::Value;
+use windlass_graph::Payload;
 
 use super::error::Fault;
 use super::tree::Operator;
@@ -16,13 +16,11 @@ pub(super) enum Number {
 
 impl Number {
     /// The number that a value is.
-    pub(super) fn of(value: &Value) -> Option<Number> {
-        let Value::Number(number) = value else {
-            return None;
-        };
-        match number.as_i64() {
-            Some(whole) => Some(Number::Int(whole)),
-            None => number.as_f64().map(Number::Float),
+    pub(super) fn of(value: &Payload) -> Option<Number> {
+        match value {
+            Payload::Int(whole) => Some(Number::Int(*whole)),
+            Payload::Float(number) if number.is_finite() => Some(Number::Float(*number)),
+            _ => None,
         }
     }
 
@@ -33,13 +31,12 @@ impl Number {
         }
     }
 
-    /// As a value; what is not finite has no place in JSON.
-    pub(super) fn value(self) -> Result<Value, Fault> {
+    /// Returns the number as a value; what is not finite has no place in JSON.
+    pub(super) fn value(self) -> Result<Payload, Fault> {
         match self {
             Number::Int(whole) => Ok(whole.into()),
-            Number::Float(number) => serde_json::Number::from_f64(number)
-                .map(Value::Number)
-                .ok_or(Fault::NotFinite),
+            Number::Float(number) if number.is_finite() => Ok(number.into()),
+            Number::Float(_) => Err(Fault::NotFinite),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tokens to a tree.
 
-use serde_json::Value;
+use windlass_graph::Payload;
 
 use super::error::{ExpressionError, Fault};
 use super::function::Function;
@@ -141,7 +141,7 @@ impl Parser<'_> {
                 let Token::Name(name) = &self.peek().token else {
                     return Err(self.expected("the name of a field"));
                 };
-                let field = Into::Field(name.clone());
+                let field = Into::Field(name.as_str().into());
                 self.take();
                 field
             } else if self.take_sign("[") {
@@ -164,9 +164,9 @@ impl Parser<'_> {
     fn primary(&mut self) -> Parsed {
         let column = self.peek().column;
         let kind = match &self.peek().token {
-            Token::Int(number) => Kind::Literal(Value::from(*number)),
-            Token::Float(number) => Kind::Literal(Value::from(*number)),
-            Token::Text(text) => Kind::Literal(Value::from(text.as_str())),
+            Token::Int(number) => Kind::Literal(Payload::from(*number)),
+            Token::Float(number) => Kind::Literal(Payload::from(*number)),
+            Token::Text(text) => Kind::Literal(Payload::from(text.as_str())),
             Token::Name(_) => return self.named(),
             Token::Sign("(") => {
                 self.take();
@@ -216,7 +216,7 @@ impl Parser<'_> {
             };
             self.take();
             self.demand(":", "`:`")?;
-            fields.push((key, self.expression()?));
+            fields.push((key.into(), self.expression()?));
             if !self.take_sign(",") {
                 self.demand("}", "`,` or `}`")?;
                 break;
@@ -234,9 +234,9 @@ impl Parser<'_> {
             return self.call(&name, column);
         }
         let kind = match name.as_str() {
-            "true" => Kind::Literal(Value::Bool(true)),
-            "false" => Kind::Literal(Value::Bool(false)),
-            "null" => Kind::Literal(Value::Null),
+            "true" => Kind::Literal(Payload::Bool(true)),
+            "false" => Kind::Literal(Payload::Bool(false)),
+            "null" => Kind::Literal(Payload::Nil),
             _ => match self.names.iter().find(|(known, _)| *known == name) {
                 Some(&(_, name)) => Kind::Name(name),
                 None => {

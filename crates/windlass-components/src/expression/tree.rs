@@ -3,7 +3,9 @@
 //! What stands in a row (`a + b - c`, `value.a.b`) is one node with a list, so that the depth of the tree is that of
 //! the brackets, and going through it needs little stack.
 
-use serde_json::Value;
+use std::sync::Arc;
+
+use windlass_graph::Payload;
 
 use super::function::Function;
 
@@ -16,10 +18,10 @@ pub(super) struct Node {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
-    Literal(Value),
+    Literal(Payload),
     Name(Name),
     List(Vec<Node>),
-    Object(Vec<(String, Node)>),
+    Object(Vec<(Arc<str>, Node)>),
     /// A value and the way into it.
     Path(Box<Node>, Vec<Step>),
     Not(Box<Node>),
@@ -40,7 +42,7 @@ pub(super) struct Step {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Into {
-    Field(String),
+    Field(Payload),
     Index(Node),
 }
 

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use csv::{ReaderBuilder, StringRecord, WriterBuilder};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
@@ -13,7 +14,7 @@ use windlass_graph::model::Config;
 
 use super::writer::{Place, Writer};
 use super::{LINE_BYTES, MOST_LINE_BYTES, records, records_of};
-use crate::format::{encode_all, to_json};
+use crate::format::encode_all;
 use crate::records::{Next, Records};
 use crate::settings::{Settings, about_file, fixed};
 
@@ -101,7 +102,7 @@ struct Reader {
     csv: csv::Reader<Bounded>,
     path: String,
     most: usize,
-    names: Option<Vec<String>>,
+    names: Option<Vec<Arc<str>>>,
     ahead: StringRecord,
 }
 
@@ -126,7 +127,7 @@ impl Reader {
         if style.header {
             let names = reader.csv.headers().cloned();
             let names = names.map_err(|error| reader.failed(&error))?;
-            reader.names = Some(names.iter().map(str::to_owned).collect());
+            reader.names = Some(names.iter().map(Arc::from).collect());
         }
         Ok(reader)
     }
@@ -145,7 +146,7 @@ impl Reader {
         }
     }
 
-    fn value(&self, record: &StringRecord, typed: bool) -> Value {
+    fn value(&self, record: &StringRecord, typed: bool) -> Payload {
         let read = |field: &str| {
             if typed {
                 recognised(field)
@@ -156,29 +157,29 @@ impl Reader {
         match &self.names {
             Some(names) => {
                 let fields = names.iter().cloned().zip(record.iter().map(read));
-                Value::Object(fields.collect::<Map<_, _>>())
+                Payload::Map(fields.collect())
             }
-            None => record.iter().map(read).collect(),
+            None => Payload::List(record.iter().map(read).collect()),
         }
     }
 }
 
 /// What a field says: a number, true, false, nothing, or else text. A number that would not come back as it was
 /// written (0042, or more digits than 64 bits hold) stays text.
-fn recognised(field: &str) -> Value {
+fn recognised(field: &str) -> Payload {
     if field.is_empty() {
-        return Value::Null;
+        return Payload::Nil;
     }
     let read: Option<Value> = serde_json::from_str(field).ok();
     match read {
         Some(Value::Bool(flag)) => flag.into(),
-        Some(Value::Number(number)) => {
-            let exact = !number.is_f64() || field.contains(['.', 'e', 'E']);
-            match exact {
-                true => Value::Number(number),
-                false => field.into(),
+        Some(Value::Number(number)) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None if field.contains(['.', 'e', 'E']) => {
+                number.as_f64().map_or(field.into(), Payload::from)
             }
-        }
+            None => field.into(),
+        },
         _ => field.into(),
     }
 }
@@ -221,7 +222,7 @@ impl Component for Source {
         let next = || match reader.next()? {
             Some(record) => {
                 let value = reader.value(&record, typed);
-                Ok(Next::One(Payload::Json(value.into())))
+                Ok(Next::One(value))
             }
             None => Ok(Next::End),
         };
@@ -242,28 +243,31 @@ impl Component for Source {
 
 impl Sink {
     /// The fields of a record, in the order of the columns.
-    fn row(&mut self, record: &Value) -> Result<Vec<String>, Failure> {
+    fn row(&mut self, record: &Payload) -> Result<Vec<String>, Failure> {
         match record {
-            Value::Object(object) => {
-                let of_first = || object.keys().cloned().collect();
+            Payload::Map(object) => {
+                let of_first = || object.keys().map(|key| (**key).to_owned()).collect();
                 let columns = self.columns.get_or_insert_with(of_first);
-                if let Some(other) = object.keys().find(|key| !columns.contains(key)) {
+                if let Some(other) = object
+                    .keys()
+                    .find(|key| !columns.iter().any(|name| **name == ***key))
+                {
                     return Err(Failure::new(format!(
                         "the record has a field {other:?}, and there is no such column: add it to config.columns"
                     )));
                 }
-                let fields = columns.iter().map(|name| object.get(name));
-                Ok(fields
-                    .map(|field| field.map_or_else(String::new, shown))
-                    .collect())
+                let fields = columns.iter().map(|name| object.get(name.as_str()));
+                fields
+                    .map(|field| field.map_or(Ok(String::new()), shown))
+                    .collect()
             }
-            Value::Array(items) => match &self.columns {
+            Payload::List(items) => match &self.columns {
                 Some(columns) if columns.len() != items.len() => Err(Failure::new(format!(
                     "the record has {} fields, and there are {} columns",
                     items.len(),
                     columns.len()
                 ))),
-                _ => Ok(items.iter().map(shown).collect()),
+                _ => items.iter().map(shown).collect(),
             },
             _ => Err(Failure::new(
                 "a record has to be an object or a list: put a windlass.map before",
@@ -271,7 +275,7 @@ impl Sink {
         }
     }
 
-    fn encode(&mut self, record: &Value) -> Result<Vec<u8>, Failure> {
+    fn encode(&mut self, record: &Payload) -> Result<Vec<u8>, Failure> {
         let row = self.row(record)?;
         let mut writer = WriterBuilder::new()
             .delimiter(self.style.delimiter)
@@ -288,12 +292,12 @@ impl Sink {
 }
 
 /// A field as it is written.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+fn shown(value: &Payload) -> Result<String, Failure> {
+    Ok(match value {
+        Payload::Nil => String::new(),
+        Payload::Text(text) => (**text).to_owned(),
+        other => other.to_json()?.to_string(),
+    })
 }
 
 impl Component for Sink {
@@ -325,7 +329,7 @@ impl Component for Sink {
 
     fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let (records, encoded) = encode_all(invocation, |payload, bytes| {
-            bytes.extend(self.encode(&*to_json(payload)?)?);
+            bytes.extend(self.encode(payload)?);
             Ok(())
         });
         if let Some(writer) = &mut self.writer {

@@ -1,6 +1,5 @@
 //! `windlass.replay`: publishes what a file says, when the lane's clock gets there.
 
-use serde_json::Value;
 use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
@@ -9,7 +8,7 @@ use windlass_graph::model::Config;
 
 use super::reader::Reader;
 use super::{line_bytes, line_bytes_of};
-use crate::format::{from_json, refused};
+use crate::format::refused;
 use crate::settings::{Settings, fixed};
 
 #[derive(Debug, Default)]
@@ -51,23 +50,18 @@ impl Replay {
 
 /// What a line says: its `value`, or all of it if there is none.
 fn due(line: &[u8], field: &str) -> Result<Due, Failure> {
-    let value: Value = serde_json::from_slice(line)
+    let value: Payload = serde_json::from_slice(line)
         .map_err(|error| refused(line, &format!("is not JSON: {error}")))?;
-    let at = value.get(field).and_then(Value::as_f64);
+    let at = value.get(field).and_then(Payload::as_f64);
     let at = at.filter(|at| (0.0..1e12).contains(at));
     let Some(at) = at else {
         let what = format!("has no field {field} with milliseconds of 0 or more");
         return Err(refused(line, &what));
     };
-    let payload = match value {
-        Value::Object(mut object) if object.contains_key("value") => {
-            object.remove("value").unwrap_or_default()
-        }
-        other => other,
-    };
+    let payload = value.get("value").cloned().unwrap_or(value);
     Ok(Due {
         at: (at * 1e6).round() as u64,
-        payload: from_json(payload),
+        payload,
     })
 }
 

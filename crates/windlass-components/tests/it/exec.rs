@@ -95,7 +95,7 @@ printf '{"type":"publish","port":"out","value":null}'
     let result = stage.run();
     assert!(result.is_ok(), "{:?}", result.errors);
     assert_eq!(result.stop_reason, StopReason::Idle);
-    let expected = ["in=Bytes(2)@7", r#"in="at out""#, "in=null"];
+    let expected = [r#"in={"$bytes":"aGk="}@7"#, r#"in="at out""#, "in=null"];
     assert_eq!(stage.log.take(), expected);
 }
 

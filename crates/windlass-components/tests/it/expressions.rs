@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 use windlass_components::expression::{Expression, ExpressionError, Fault, Scope, function_names};
+use windlass_graph::Payload;
 
 fn evaluate(source: &str, value: &Value) -> Result<Value, ExpressionError> {
-    Expression::new(source)?.evaluate(&Scope::of(value))
+    let message = Payload::from(value.clone());
+    let made = Expression::new(source)?.evaluate(&Scope::of(&message))?;
+    Ok(made.to_json().expect("expressions make JSON"))
 }
 
 #[track_caller]
@@ -179,7 +182,7 @@ fn functions_do_what_they_are_called() {
     );
     fails(
         "len(1)",
-        "len takes a text, a list or an object, and got a number",
+        "len takes a text, bytes, a list or an object, and got a number",
     );
     fails("abs(1, 2)", "abs takes one argument, and got 2");
     fails("min()", "min takes at least 1, and got 0");
@@ -222,8 +225,8 @@ fn what_is_decided_is_not_looked_at() {
 #[test]
 fn names_say_what_is_known_of_a_message() {
     let scope = Scope {
-        value: &json!(1),
-        values: &json!([1, 2]),
+        value: &json!(1).into(),
+        values: &json!([1, 2]).into(),
         epoch: 5,
         now_ms: 12.5,
         port: "in",
@@ -231,9 +234,9 @@ fn names_say_what_is_known_of_a_message() {
     };
     let source = "[value, epoch, now_ms, port, event_ms]";
     let all = Expression::new(source).unwrap().evaluate(&scope);
-    assert_eq!(all, Ok(json!([1, 5, 12.5, "in", 3.0])));
+    assert_eq!(all, Ok(json!([1, 5, 12.5, "in", 3.0]).into()));
     let window = Expression::of_window("count(values)").unwrap();
-    assert_eq!(window.evaluate(&scope), Ok(json!(2)));
+    assert_eq!(window.evaluate(&scope), Ok(json!(2).into()));
     let error = Expression::new("values").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -392,9 +395,9 @@ fn random_texts_never_make_it_panic() {
         match Expression::of_window(&source) {
             Ok(expression) => {
                 compiled += 1;
-                let value = sample();
+                let value = Payload::from(sample());
                 let scope = Scope {
-                    values: &json!([1, "x"]),
+                    values: &json!([1, "x"]).into(),
                     event_ms: Some(1.0),
                     ..Scope::of(&value)
                 };
@@ -414,4 +417,51 @@ fn random_texts_never_make_it_panic() {
         }
     }
     assert!(compiled > 500 && computed > 200, "{compiled} {computed}");
+}
+
+#[test]
+fn values_that_json_does_not_have_are_looked_at() {
+    let evaluate = |source: &str, value: &Payload| {
+        let expression = Expression::new(source).expect("an expression");
+        expression.evaluate(&Scope::of(value))
+    };
+    let bytes = Payload::from(b"hi".to_vec());
+    assert_eq!(evaluate("value", &bytes), Ok(bytes.clone()));
+    assert_eq!(evaluate("len(value)", &bytes), Ok(2.into()));
+    let shown = evaluate("str(value)", &bytes);
+    assert_eq!(shown, Ok(r#"{"$bytes":"aGk="}"#.into()));
+    let nan = Payload::from(f64::NAN);
+    assert_eq!(evaluate("exists(value)", &nan), Ok(false.into()));
+    assert_eq!(evaluate("value == null", &nan), Ok(true.into()));
+    assert_eq!(evaluate("default(value, 3)", &nan), Ok(3.into()));
+    let opaque = Payload::from(vec![Payload::opaque(1_u8)]);
+    assert_eq!(evaluate("value == value", &opaque), Ok(true.into()));
+    let error = evaluate("str(value)", &opaque).expect_err("a Rust value");
+    assert!(
+        error.to_string().contains("a u8 cannot be written"),
+        "{error}"
+    );
+}
+
+#[test]
+fn parts_in_very_many_places_do_not_hang_an_expression() {
+    let evaluate = |source: &str, value: &Payload| {
+        let expression = Expression::new(source).expect("an expression");
+        expression.evaluate(&Scope::of(value))
+    };
+    let twice = |part: Payload| Payload::from(vec![part.clone(), part]);
+    let (a, b) = (
+        (0..60).fold(1.into(), |p, _| twice(p)),
+        (0..60).fold(1.0.into(), |p, _| twice(p)),
+    );
+    let pair = Payload::map([("a", a.clone()), ("b", b)]);
+    assert_eq!(evaluate("value.a == value.b", &pair), Ok(true.into()));
+    assert_eq!(evaluate("len(value)", &a), Ok(2.into()));
+    for source in ["value", "str(value)", "value + value"] {
+        assert!(evaluate(source, &a).is_err(), "{source}");
+    }
+    let deep = (0..100_000).fold(Payload::Nil, |inner, _| vec![inner].into());
+    assert_eq!(evaluate("value == value", &deep), Ok(true.into()));
+    let error = evaluate("value.field", &deep).expect_err("too deep");
+    assert_eq!(error.kind, Fault::ValueTooDeep { most: 100 });
 }

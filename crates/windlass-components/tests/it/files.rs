@@ -94,7 +94,7 @@ fn a_jsonl_source_publishes_values() {
         r#"in="a""#,
         r#"in={"k":[1.5,null]}"#,
         "in=true",
-        "in=Bytes(2)",
+        r#"in={"$bytes":"aGk="}"#,
     ];
     assert_eq!(stage.seen(), expected);
     let file = Scratch::new("1\n{\"k\": \n");
@@ -158,7 +158,7 @@ fn a_jsonl_sink_writes_what_a_source_reads() {
         "in=1",
         "in=2.5",
         r#"in={"k":[1]}"#,
-        "in=Bytes(2)",
+        r#"in={"$bytes":"aGk="}"#,
         "in=true",
     ];
     assert_eq!(stage.seen(), expected);

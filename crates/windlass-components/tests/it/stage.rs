@@ -332,7 +332,8 @@ fn register_tests(registry: &mut Registry, log: &Log, gate: &Gate) {
             let time = message.event_time();
             let time = time.map(|time| format!("@{}", time as f64 / 1e6));
             let time = time.unwrap_or_default();
-            log.push(format!("{port}={:?}{time}", message.payload()));
+            let payload = message.payload().to_json().expect("plain values");
+            log.push(format!("{port}={payload}{time}"));
         }
     };
     let lines = log.clone();

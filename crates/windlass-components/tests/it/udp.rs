@@ -9,7 +9,7 @@ fn a_source_publishes_datagrams_in_its_format() {
     for (format, sent, expected) in [
         ("text", &b"hello"[..], r#"in="hello""#),
         ("json", b"{\"a\": [1]}", r#"in={"a":[1]}"#),
-        ("bytes", b"\xff\x00\x01", "in=Bytes(3)"),
+        ("bytes", b"\xff\x00\x01", r#"in={"$bytes":"/wAB"}"#),
         ("text", b"", r#"in="""#),
     ] {
         let config = format!("listen: '127.0.0.1:0', format: {format}");

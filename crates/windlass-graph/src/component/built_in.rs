@@ -23,7 +23,7 @@ use super::{
     Reentrant, Registry, Setup,
 };
 use windlass_plan::model::BoundaryRole;
-use windlass_value::graph::Payload;
+use windlass_value::Payload;
 
 /// What the built-in types say about themselves.
 pub fn descriptors() -> BTreeMap<String, Descriptor> {

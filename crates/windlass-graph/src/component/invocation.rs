@@ -14,7 +14,7 @@ use crate::run::Store;
 use crate::run::UnderWay;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{EdgeKind, Overflow};
-use windlass_value::graph::{Data, Payload};
+use windlass_value::{Data, Payload};
 
 /// What a component is called with.
 ///

@@ -10,7 +10,7 @@ use super::{
     built_in,
 };
 use windlass_plan::model::Config;
-use windlass_value::graph::Payload;
+use windlass_value::Payload;
 
 /// Makes a component.
 pub type Maker = Arc<dyn Fn() -> Box<dyn Component> + Send + Sync>;

@@ -9,7 +9,7 @@ use windlass_sync::lock::Notify;
 use super::{Door, Failure, Outside};
 use windlass_plan::compile::{NodePlan, PortPlan};
 use windlass_plan::model::{Config, Graph};
-use windlass_value::graph::{Data, Payload};
+use windlass_value::{Data, Payload};
 
 /// What a component is configured with.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What is in a recording.
 
 use windlass_plan::model::Config;
-use windlass_value::graph::Payload;
+use windlass_value::Payload;
 
 /// A line of a recording, between the first and the last.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,12 +1,9 @@
 //! Entries as lines of JSON, and back.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use super::entry::{CallEntry, Entry, EpochEntry, LoopEntry, Output, Seen};
-use windlass_value::graph::Payload;
-use windlass_value::{hex, unhex};
+use windlass_value::{Payload, recorded};
 
 impl Entry {
     pub(crate) fn to_json(&self) -> Value {
@@ -178,45 +175,16 @@ impl CallEntry {
     }
 }
 
-/// A payload with its kind, so that it comes back as what it was.
+/// Returns a payload in its recorded form. A Rust value, and what is too large to be recorded, is
+/// the name of its type.
 pub(crate) fn payload_json(payload: &Payload) -> Value {
-    match payload {
-        Payload::Empty => Value::Null,
-        Payload::Bool(value) => json!({ "bool": value }),
-        Payload::Int(value) => json!({ "int": value }),
-        Payload::Float(value) => json!({ "float": float_json(*value) }),
-        Payload::Text(text) => json!({ "text": &**text }),
-        Payload::Bytes(bytes) => {
-            json!({ "bytes": hex(bytes) })
-        }
-        Payload::Json(value) => json!({ "json": **value }),
-        Payload::Object(_) => match payload.get() {
-            Some(Unrecorded(name)) => json!({ "object": name }),
-            None => json!({ "object": payload.type_name() }),
-        },
-    }
+    let written = recorded::or_type_name::serialize(payload, serde_json::value::Serializer);
+    written.unwrap_or_else(|_| json!({ "$opaque": payload.type_name() }))
 }
 
 pub(crate) fn payload(written: &Value) -> Option<Payload> {
-    if written.is_null() {
-        return Some(Payload::Empty);
-    }
-    let (kind, value) = written.as_object()?.iter().next()?;
-    Some(match kind.as_str() {
-        "bool" => Payload::Bool(value.as_bool()?),
-        "int" => Payload::Int(value.as_i64()?),
-        "float" => Payload::Float(float(value)?),
-        "text" => Payload::from(value.as_str()?),
-        "bytes" => Payload::Bytes(unhex(value.as_str()?)?.into()),
-        "json" => Payload::Json(Arc::new(value.clone())),
-        "object" => Payload::object(Unrecorded(value.as_str()?.to_owned())),
-        _ => return None,
-    })
+    Payload::from_recorded(written.clone()).ok()
 }
-
-/// What stands for a value that only its users know: the name of its type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unrecorded(pub(crate) String);
 
 /// JSON has no word for some numbers.
 fn float_json(value: f64) -> Value {
@@ -262,14 +230,14 @@ mod tests {
                 component: "c".to_owned(),
                 transaction: 1 << 41,
                 outputs: [
-                    Payload::Empty,
+                    Payload::Nil,
                     Payload::Bool(true),
                     Payload::Int(i64::MIN),
                     Payload::Float(0.1 + 0.2),
                     Payload::Float(f64::NEG_INFINITY),
                     Payload::from("a\nb"),
                     Payload::Bytes(vec![0, 255, 16].into()),
-                    Payload::Json(Arc::new(json!({"k": [1, 2.5, null]}))),
+                    Payload::from(json!({"k": [1, 2.5, null]})),
                 ]
                 .into_iter()
                 .enumerate()
@@ -313,7 +281,7 @@ mod tests {
             json!({"epoch": "x"}),
             json!({"call": 1}),
             json!({"call": 1, "component": "a", "outputs": [[1]]}),
-            json!({"call": 1, "component": "a", "outputs": [[0, 0, {"bytes": "0g"}, null]]}),
+            json!({"call": 1, "component": "a", "outputs": [[0, 0, {"$bytes": "0g"}, null]]}),
             json!({"loop": "a"}),
             json!({"something": "else"}),
         ] {

@@ -4,7 +4,7 @@
 //!
 //! | line | says |
 //! |---|---|
-//! | `{"windlass_recording":1,...}` | the first: which graph, which components are *played back*, whether time was real |
+//! | `{"windlass_recording":2,...}` | the first: which graph, which components are *played back*, whether time was real |
 //! | `{"epoch":n,...}` | an epoch begins: what came from outside, the lanes' clocks if time was real, new configurations |
 //! | `{"call":n,...}` | an invocation has ended: what it published, wrote, reported |
 //! | `{"loop":"id",...}` | a loop was stopped by the clock or by somebody |
@@ -40,7 +40,7 @@ pub(crate) use tape::{Kind as TapeKind, Tape};
 pub(crate) use writer::{Header, Writer};
 
 /// The version of recordings.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 /// The file of a recording's lines.
 pub(crate) const RUN_FILE: &str = "run.ndjson";
 /// Invocations of loops beside the epochs have numbers from here on.

@@ -8,7 +8,6 @@ use windlass_core::sync::Mutex;
 
 use super::RUN_FILE;
 use super::entry::{CallEntry, Entry, EpochEntry};
-use super::line::Unrecorded;
 use super::reader::{Edited, Recording};
 use crate::component::{Component, Failure, Invocation, LoopReport, Reentrant, Staged};
 use crate::run::{RunResult, StopReason};
@@ -321,7 +320,7 @@ impl Reentrant for PlayedBack {
             return Ok(());
         };
         for output in call.outputs.iter().filter(|o| o.edge != u32::MAX) {
-            if let Some(Unrecorded(name)) = output.payload.get() {
+            if let Some(name) = output.payload.unrecorded() {
                 return Err(Failure::new(format!(
                     "a value of type {name} cannot be recorded: publish JSON, text, bytes or numbers at the boundary"
                 )));

@@ -11,7 +11,7 @@ use super::result::ErrorCode;
 use super::trace::{Recorded, TraceName};
 use crate::component::{LoopReport, Staged};
 use windlass_plan::model::{Convergence, LoopKind, LoopPolicy, Overflow, PartialSuccess};
-use windlass_value::graph::Payload;
+use windlass_value::Payload;
 
 /// What a loop that is running keeps to itself.
 #[derive(Debug)]

@@ -34,7 +34,7 @@ use crate::component::{Component, Door, Env, Outbox, Received, Reentrant, Staged
 use crate::record::{Script, Tape};
 use windlass_plan::compile::{Plan, Region};
 use windlass_plan::model::Config;
-use windlass_value::graph::Payload;
+use windlass_value::Payload;
 
 /// Everything that a run owns.
 pub(crate) struct Machine {

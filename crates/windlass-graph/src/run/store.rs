@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_value::graph::Payload;
+use windlass_value::Payload;
 
 /// Keyed values. What is written in an epoch is visible from the next on.
 #[derive(Debug, Clone, Default, PartialEq)]

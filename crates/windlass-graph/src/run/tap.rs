@@ -8,7 +8,7 @@ use windlass_core::sync::Mutex;
 use windlass_sync::lock::Notify;
 
 use super::machine::Machine;
-use windlass_value::graph::Payload;
+use windlass_value::Payload;
 
 /// Another reader of an edge. It has a cursor of its own: what it has not read when the edge overflows it
 /// misses, and is told how many. Ends with the run.

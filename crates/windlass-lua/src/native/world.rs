@@ -23,7 +23,7 @@ pub(super) fn add_world(
             // Processor time depends on the moment: it is an answer like any other.
             let used =
                 ask(|budget| budget.ask(|_| Payload::Float(budget.cpu_time().as_secs_f64())));
-            Ok(used.as_float().unwrap_or_default())
+            Ok(used.as_f64().unwrap_or_default())
         })?,
     )?;
     native.set("random", lua.create_function(|_, ()| Ok(random()))?)?;

@@ -277,9 +277,7 @@ fn a_process_goes_on_with_new_code_and_keeps_its_state() {
                 .expect("it starts");
             let said = broken.join().await.value;
             assert!(
-                said.as_text()
-                    .unwrap_or_default()
-                    .contains("counter.lua:1:"),
+                said.as_str().unwrap_or_default().contains("counter.lua:1:"),
                 "{said:?}"
             );
             // Somebody else says that the file has changed.
@@ -301,7 +299,7 @@ fn a_process_goes_on_with_new_code_and_keeps_its_state() {
                 )
                 .expect("a process");
             let told = seen.join().await.value;
-            let told = told.as_text().unwrap_or_default().to_owned();
+            let told = told.as_str().unwrap_or_default().to_owned();
             assert!(told == "watched 6" || told == "new 6", "{told}");
         });
     }

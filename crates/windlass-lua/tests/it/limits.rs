@@ -31,7 +31,7 @@ everywhere! {
                 return problem
             end";
         let problem = value(&lua, text).await;
-        let problem = problem.as_text().unwrap_or_default();
+        let problem = problem.as_str().unwrap_or_default();
         assert!(problem.contains("C stack overflow"), "{problem}");
     }
 
@@ -170,7 +170,7 @@ fn a_process_has_a_limit_of_tasks() {
             .spawn_with(Script::text("many.lua", text), [], options)
             .expect("it starts");
         let exit = task.join().await;
-        let said = exit.value.as_text().unwrap_or_default().to_owned();
+        let said = exit.value.as_str().unwrap_or_default().to_owned();
         assert!(
             said.contains("limit: ") && said.contains("4 tasks"),
             "{said} {}",
@@ -337,7 +337,7 @@ fn v2_spinners_share_and_let_others_in_in_real_time() {
                 "function main() local n = 0 for i = 1, 3e7 do n = n + i end return n end",
             )
             .await;
-            assert_eq!(sum.as_float(), Some(450_000_015_000_000.0));
+            assert_eq!(sum.as_f64(), Some(450_000_015_000_000.0));
         });
     }
 }
@@ -657,7 +657,7 @@ fn channels_are_loaded_with_the_first() {
             collectgarbage()
             return collectgarbage('count') - before
         end";
-        let more = value(&lua, text).await.as_float().unwrap_or_default();
+        let more = value(&lua, text).await.as_f64().unwrap_or_default();
         assert!(more > 5.0, "{more} KiB");
     });
 }

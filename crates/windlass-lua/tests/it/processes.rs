@@ -99,7 +99,7 @@ everywhere! {
                 return table.concat(said, '\\n')
             end";
         let said = value(&lua, text).await;
-        let said = said.as_text().unwrap_or_default();
+        let said = said.as_str().unwrap_or_default();
         let lines: Vec<&str> = said.lines().collect();
         assert!(lines[0].contains("a function cannot be sent (at .f)"), "{said}");
         assert!(lines[1].contains("a thread cannot be sent (at [1][1])"), "{said}");

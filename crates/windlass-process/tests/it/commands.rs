@@ -188,7 +188,7 @@ fn timers_and_tickers_send_messages_until_they_are_stopped() {
                         tag: 1,
                         result: Ok(number),
                     }) => {
-                        ticker = number.as_int().expect("a number") as u64;
+                        ticker = number.as_i64().expect("a number") as u64;
                         out.request(2, Sleep(Duration::from_millis(12)));
                         out.request(4, StopTimer(ticker + 99));
                     }

@@ -62,7 +62,7 @@ fn spawn_or_signal_starts_one_and_reaches_it() {
                     let mut sum = 0;
                     while sum < 10 {
                         let message = ctx.recv().await.expect("nobody stops it");
-                        sum += message.payload.as_int().unwrap_or(0);
+                        sum += message.payload.as_i64().unwrap_or(0);
                     }
                     Payload::Int(sum)
                 })?;

@@ -375,7 +375,7 @@ async fn upgrade_in_flight(host: Host) {
             while let Some(event) = events.next() {
                 match event {
                     Event::Message(message) => {
-                        seen.push(message.payload.as_int().expect("a number"))
+                        seen.push(message.payload.as_i64().expect("a number"))
                     }
                     other => return Err(Fault::new(format!("{other:?} was for the old code"))),
                 }

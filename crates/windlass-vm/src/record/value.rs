@@ -1,12 +1,8 @@
 //! Values as JSON, so that they come back as they were.
 
-use std::sync::Arc;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use windlass_process::command::YieldError;
 use windlass_process::{Bond, ExitReason, Exited, Message, MonitorRef, Payload, Pid};
-
-use windlass_value::{hex, unhex};
 
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending};
@@ -17,76 +13,12 @@ pub(super) struct Opaque;
 /// Something in a line that is not what was written.
 pub(super) type Bad = String;
 
-/// How many values one payload is written down with: parts that are in several places are written
-/// in each of them.
-const MOST_VALUES: usize = 1_000_000;
-
-/// How many lists and maps may be inside of each other: the reader of JSON takes 127 levels, and a
-/// map is two of them. A bound is needed anyway, because this calls itself for each level.
-const MOST_LEVELS: usize = 50;
-
 pub(super) fn of_payload(payload: &Payload) -> Result<Value, Opaque> {
-    of_part(payload, MOST_LEVELS, &mut { MOST_VALUES })
-}
-
-fn of_part(payload: &Payload, levels: usize, left: &mut usize) -> Result<Value, Opaque> {
-    *left = left.checked_sub(1).ok_or(Opaque)?;
-    let inner = || levels.checked_sub(1).ok_or(Opaque);
-    Ok(match payload {
-        Payload::Nil => Value::Null,
-        Payload::Bool(value) => json!(value),
-        Payload::Int(value) => json!(value),
-        // The bits: also what JSON has no number for.
-        Payload::Float(value) => json!({"f": value.to_bits()}),
-        Payload::Text(text) => json!(&**text),
-        Payload::Bytes(bytes) => json!({"b": hex(bytes)}),
-        Payload::List(values) => {
-            let levels = inner()?;
-            let values = values.iter().map(|value| of_part(value, levels, left));
-            Value::Array(values.collect::<Result<_, _>>()?)
-        }
-        Payload::Map(entries) => {
-            let levels = inner()?;
-            let mut map = Map::new();
-            for (key, value) in entries.iter() {
-                map.insert((**key).to_owned(), of_part(value, levels, left)?);
-            }
-            json!({"m": map})
-        }
-        Payload::Pid(pid) => json!({"p": pid.to_string()}),
-        _ => return Err(Opaque),
-    })
+    payload.to_recorded().map_err(|_| Opaque)
 }
 
 pub(super) fn to_payload(value: &Value) -> Result<Payload, Bad> {
-    Ok(match value {
-        Value::Null => Payload::Nil,
-        Value::Bool(value) => Payload::Bool(*value),
-        Value::Number(number) => Payload::Int(number.as_i64().ok_or("a number is too large")?),
-        Value::String(text) => Payload::Text(text.as_str().into()),
-        Value::Array(values) => {
-            let values: Result<Vec<_>, Bad> = values.iter().map(to_payload).collect();
-            Payload::List(values?.into())
-        }
-        Value::Object(object) => match object.iter().next() {
-            Some((key, Value::Number(bits))) if key == "f" => {
-                Payload::Float(f64::from_bits(bits.as_u64().ok_or("a number has no bits")?))
-            }
-            Some((key, Value::String(text))) if key == "b" => {
-                let bytes = unhex(text).ok_or("bytes that are not hexadecimal")?;
-                Payload::Bytes(bytes.into())
-            }
-            Some((key, Value::Object(entries))) if key == "m" => {
-                let mut list = Vec::with_capacity(entries.len());
-                for (key, value) in entries {
-                    list.push((Arc::from(key.as_str()), to_payload(value)?));
-                }
-                Payload::map::<Arc<str>>(list)
-            }
-            Some((key, value)) if key == "p" => Payload::Pid(to_pid(value)?),
-            _ => return Err(format!("{value} is no value")),
-        },
-    })
+    Payload::from_recorded(value.clone()).map_err(|error| format!("{value} is no value: {error}"))
 }
 
 pub(super) fn to_pid(value: &Value) -> Result<Pid, Bad> {
@@ -201,27 +133,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_back_as_they_were() {
-        let values = [
-            Payload::Nil,
-            Payload::Bool(true),
-            Payload::Int(i64::MIN),
-            Payload::Float(1.0),
-            Payload::Float(f64::INFINITY),
-            Payload::Text("a \"b\"\n".into()),
-            Payload::Bytes([0, 15, 255].as_slice().into()),
-            Payload::List(vec![Payload::Int(1), Payload::Nil].into()),
-            Payload::map([("f", Payload::Int(1)), ("m", Payload::Nil)]),
-        ];
-        for value in values {
-            let json = of_payload(&value).unwrap_or_default().to_string();
-            let read = serde_json::from_str(&json).expect("it is JSON");
-            assert_eq!(to_payload(&read), Ok(value));
-        }
-        assert!(of_payload(&Payload::opaque(1_u8)).is_err());
-    }
-
-    #[test]
     fn endings_come_back_as_they_were() {
         let endings: Vec<Ending> = vec![
             Ok(Answer::Value(Payload::Int(1))),
@@ -235,6 +146,6 @@ mod tests {
             assert_eq!(to_ending(&json), Ok(ending));
         }
         assert!(to_ending(&json!({"what": 1})).is_err());
-        assert!(to_payload(&json!({"b": "0"})).is_err());
+        assert!(to_payload(&json!({"$bytes": "0"})).is_err());
     }
 }

@@ -40,7 +40,7 @@ everywhere! {
             Code::Return,
         ]);
         let exit = vm.spawn(Machine::new(&parent)).expect("a task").join().await;
-        let text = exit.value.as_text().expect("a text").to_owned();
+        let text = exit.value.as_str().expect("a text").to_owned();
         assert!(text.contains("ended: error: on purpose"), "{text}");
     }
 
@@ -51,7 +51,7 @@ everywhere! {
             Code::Return,
         ]);
         let exit = vm.spawn(Machine::new(&parent)).expect("a task").join().await;
-        let text = exit.value.as_text().expect("a text").to_owned();
+        let text = exit.value.as_str().expect("a text").to_owned();
         assert!(text.contains("panic: the guest panics on purpose"), "{text}");
     }
 
@@ -78,7 +78,7 @@ everywhere! {
         for (command, says) in [(unheard, "Unheard"), (panics, "on purpose")] {
             let code = program([Code::Try(3), command, Code::Return, Code::Return]);
             let exit = vm.spawn(Machine::new(&code)).expect("a task").join().await;
-            let text = exit.value.as_text().unwrap_or_default().to_owned();
+            let text = exit.value.as_str().unwrap_or_default().to_owned();
             assert!(text.contains(says), "{text}: {}", exit.reason);
         }
     }
@@ -151,9 +151,9 @@ everywhere! {
         let relocks = vm.spawn(Machine::new(&relocks)).expect("a task");
         assert!(!dies.join().await.reason.is_normal());
         let text = relocks.join().await.value;
-        assert!(text.as_text().expect("a text").contains("by this very task"));
+        assert!(text.as_str().expect("a text").contains("by this very task"));
         let text = vm.spawn(Machine::new(&foreign)).expect("a task").join().await.value;
-        assert!(text.as_text().expect("a text").contains("not locked by this task"));
+        assert!(text.as_str().expect("a text").contains("not locked by this task"));
         assert!(!mutex.is_locked());
     }
 
@@ -194,7 +194,7 @@ everywhere! {
             assert!(task.join().await.reason.is_normal());
         }
         let text = vm.spawn(Machine::new(&greedy)).expect("a task").join().await.value;
-        assert!(text.as_text().unwrap_or_default().contains("3 permits were wanted"), "{text:?}");
+        assert!(text.as_str().unwrap_or_default().contains("3 permits were wanted"), "{text:?}");
         assert_eq!(permits.free(), 2);
     }
 

@@ -162,7 +162,7 @@ everywhere! {
         for number in 0..20_i64 {
             let got = got.clone();
             let note = Code::Native(Arc::new(move |stack: &mut Vec<Payload>| {
-                let value = stack.pop().and_then(|value| value.as_int()).unwrap_or(-1);
+                let value = stack.pop().and_then(|value| value.as_i64()).unwrap_or(-1);
                 got.lock().unwrap().push((number, value));
             }));
             let receive = program([Code::Receive(channel.clone()), note]);
@@ -210,7 +210,7 @@ fn exactly_once(placement: Placement, messages: i64) {
         let channel = vm.channel(16);
         let (sums, counts) = (sum.clone(), count.clone());
         let note = Code::Native(Arc::new(move |stack: &mut Vec<Payload>| {
-            let value = stack.pop().and_then(|value| value.as_int()).unwrap_or(0);
+            let value = stack.pop().and_then(|value| value.as_i64()).unwrap_or(0);
             sums.fetch_add(value as u64, Ordering::Relaxed);
             counts.fetch_add(1, Ordering::Relaxed);
         }));
@@ -390,7 +390,7 @@ everywhere! {
             Code::Return,
         ]);
         let exit = vm.spawn(Machine::new(&parent)).expect("a task").join().await;
-        let text = exit.value.as_text().unwrap_or_default().to_owned();
+        let text = exit.value.as_str().unwrap_or_default().to_owned();
         assert!(text.contains("cancelled: the program says so"), "{text}");
     }
 
@@ -538,7 +538,7 @@ everywhere! {
         let options = SpawnOptions::new().limits(Limits::NONE.tasks(2));
         let task = vm.spawn_with(Machine::new(&parent), options).expect("a task");
         let text = task.join().await.value;
-        assert!(text.as_text().unwrap_or_default().contains("has 2 tasks already"), "{text:?}");
+        assert!(text.as_str().unwrap_or_default().contains("has 2 tasks already"), "{text:?}");
     }
 }
 

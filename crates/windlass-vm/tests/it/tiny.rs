@@ -112,7 +112,7 @@ impl Machine {
     }
 
     fn number(&self, local: usize) -> i64 {
-        self.locals[local].as_int().unwrap_or(0)
+        self.locals[local].as_i64().unwrap_or(0)
     }
 
     /// What a wait gave, or an exception that somebody may catch.
@@ -154,9 +154,9 @@ impl Machine {
             Code::Add => {
                 let (b, a) = (self.pop(), self.pop());
                 let sum = a
-                    .as_int()
+                    .as_i64()
                     .unwrap_or(0)
-                    .wrapping_add(b.as_int().unwrap_or(0));
+                    .wrapping_add(b.as_i64().unwrap_or(0));
                 self.stack.push(sum.into());
             }
             Code::Load(local) => self.stack.push(self.locals[local].clone()),
