@@ -32,3 +32,6 @@ pub use explain::{Explained, ExplainedRegion, Explanation};
 pub use json_schema::json_schema;
 pub use limits::Limits;
 pub use load::{LoadOptions, load};
+/// For the macros of this crate.
+#[doc(hidden)]
+pub use serde;

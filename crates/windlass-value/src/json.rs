@@ -177,6 +177,52 @@ pub mod recorded {
         pub fn serialize<S: Serializer>(payload: &Payload, to: S) -> Result<S::Ok, S::Error> {
             Writing::new(Form::RecordedOrTypeName).write(payload, to)
         }
+
+        /// The same form for a map of payloads.
+        pub mod values {
+            use std::collections::BTreeMap;
+
+            use serde::{Deserialize, Serialize};
+
+            use super::super::{Deserializer, Payload, Serializer};
+
+            #[derive(Serialize)]
+            #[serde(transparent)]
+            struct Written<'a>(#[serde(serialize_with = "write")] &'a Payload);
+
+            #[derive(Deserialize)]
+            #[serde(transparent)]
+            struct Read(#[serde(with = "super")] Payload);
+
+            fn write<S: Serializer>(payload: &&Payload, to: S) -> Result<S::Ok, S::Error> {
+                super::serialize(payload, to)
+            }
+
+            /// Writes a map of payloads in the recorded form.
+            ///
+            /// # Errors
+            /// If there are too many values or levels in one, or as the serializer says.
+            pub fn serialize<S: Serializer>(
+                values: &BTreeMap<String, Payload>,
+                to: S,
+            ) -> Result<S::Ok, S::Error> {
+                to.collect_map(values.iter().map(|(key, value)| (key, Written(value))))
+            }
+
+            /// Reads a map of payloads in the recorded form.
+            ///
+            /// # Errors
+            /// If one is not the recorded form of a payload, or as the deserializer says.
+            pub fn deserialize<'de, D: Deserializer<'de>>(
+                from: D,
+            ) -> Result<BTreeMap<String, Payload>, D::Error> {
+                let values = BTreeMap::<String, Read>::deserialize(from)?;
+                Ok(values
+                    .into_iter()
+                    .map(|(key, Read(value))| (key, value))
+                    .collect())
+            }
+        }
     }
 }
 

@@ -29,14 +29,15 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    pub(crate) fn name(&self) -> &'static str {
+    /// Returns what the guest asked for, as recordings say it.
+    pub(crate) fn description(&self) -> String {
         match self {
-            Op::Begin { reason, .. } => reason.kind().name(),
-            Op::Withdraw { .. } => "withdraw",
-            Op::Unlock(_) => "unlock",
-            Op::Release(..) => "release",
-            Op::Close(_) => "close",
-            Op::Spawned(_) => "spawned",
+            Op::Begin { reason, .. } => reason.description(),
+            Op::Withdraw { .. } => "withdraw".to_owned(),
+            Op::Unlock(_) => "unlock".to_owned(),
+            Op::Release(_, permits) => format!("release {permits}"),
+            Op::Close(_) => "close".to_owned(),
+            Op::Spawned(_) => "spawned".to_owned(),
         }
     }
 }

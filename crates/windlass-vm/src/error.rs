@@ -2,10 +2,9 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
 
 use windlass_process::NoHost;
+use windlass_record::RecordingError;
 use windlass_runtime::dispatch::DispatcherError;
 
 /// Why a guest was not started.
@@ -92,84 +91,3 @@ impl From<RecordingError> for BuildError {
         BuildError::Recording(error)
     }
 }
-
-/// What is wrong with a recording, or with replaying it.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum RecordingError {
-    /// The file could not be read or written.
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        kind: io::ErrorKind,
-        /// In the system's words.
-        message: String,
-    },
-    /// It is no recording of this program, or of another version.
-    Foreign {
-        /// What was found.
-        found: String,
-    },
-    /// A line makes no sense.
-    BadLine {
-        /// From 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
-    /// The recording ends within what it describes: the program that wrote it was ended.
-    Truncated {
-        /// How many lines there are.
-        line: usize,
-    },
-    /// The guests do something else than they did then.
-    Diverged {
-        /// Where, from 1.
-        line: usize,
-        /// What the recording says.
-        recorded: String,
-        /// What happened.
-        happened: String,
-    },
-    /// A value cannot be written down: a Rust value that only this program knows.
-    Opaque {
-        /// Where it came from.
-        place: &'static str,
-    },
-}
-
-impl fmt::Display for RecordingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecordingError::File { path, message, .. } => {
-                write!(f, "{}: {message}", path.display())
-            }
-            RecordingError::Foreign { found } => write!(
-                f,
-                "this is no recording of a VM that can be replayed here: it begins with {found}"
-            ),
-            RecordingError::BadLine { line, problem } => {
-                write!(f, "line {line} of the recording: {problem}")
-            }
-            RecordingError::Truncated { line } => write!(
-                f,
-                "the recording breaks off after line {line}: the program that wrote it was ended before it was done"
-            ),
-            RecordingError::Diverged {
-                line,
-                recorded,
-                happened,
-            } => write!(
-                f,
-                "the replay differs at line {line}: the recording says {recorded}, and now it is {happened}; replay the same code with the same inputs"
-            ),
-            RecordingError::Opaque { place } => write!(
-                f,
-                "{place} cannot be written down: it is a Rust value that only this program knows, has more than a million values, or has lists and maps more than 50 levels deep; send what any process understands, and less of it, while recording"
-            ),
-        }
-    }
-}
-
-impl Error for RecordingError {}

@@ -31,7 +31,7 @@ mod task;
 mod vm;
 
 pub use budget::Budget;
-pub use error::{BuildError, RecordingError, SpawnError};
+pub use error::{BuildError, SpawnError};
 pub use exception::Exception;
 pub use guest::{Answer, Ending, Guest, NativeResult, Resume, Step};
 pub use limits::Limits;
@@ -41,3 +41,4 @@ pub use slot::Bell;
 pub use spawn::SpawnOptions;
 pub use task::{Task, Uncaught};
 pub use vm::{Builder, Paused, Placement, ReplayPosition, Vm, VmSnapshot};
+pub use windlass_record::{Difference, RecordingError};

@@ -59,6 +59,22 @@ impl Reason {
         }
     }
 
+    /// Returns what the guest waits for, as recordings say it: with everything that the guest chose,
+    /// so that a replay notices that it chooses something else.
+    pub(crate) fn description(&self) -> String {
+        let kind = self.kind().name();
+        match self {
+            Reason::Sleep(duration) => format!("{kind} {duration:?}"),
+            Reason::SemaphoreAcquire(_, permits) => format!("{kind} {permits}"),
+            Reason::Receive {
+                pattern,
+                timeout: Some(timeout),
+            } => format!("{kind} {pattern:?} within {timeout:?}"),
+            Reason::Receive { pattern, .. } => format!("{kind} {pattern:?}"),
+            _ => kind.to_owned(),
+        }
+    }
+
     /// Blocking work: files, libraries that know nothing of us.
     pub fn blocking<F>(work: F) -> Reason
     where

@@ -13,16 +13,17 @@ use windlass_process::{ExitReason, Host};
 use windlass_runtime::Handle;
 use windlass_sync::lock::Notify;
 
-use crate::error::{BuildError, RecordingError};
+use crate::error::BuildError;
 use crate::limits::Limits;
 use crate::object::{Channel, Mutex as VmMutex, Semaphore};
 use crate::pool::Pool;
 use crate::reactor::Reactor;
 use crate::reason::ReasonKind;
-use crate::record::{Reading, Writing};
+use crate::record::{Header, Reading, Writer};
 use crate::slot::Slot;
 use crate::stuck::{self, StuckGuests};
 use crate::task::{Seat, Uncaught};
+use windlass_record::RecordingError;
 
 /// Who decides which guest runs when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -147,21 +148,25 @@ impl Builder {
             return Err(BuildError::NotOnThePool);
         }
         let runtime = host.runtime().clone();
-        let reading = self.replay.map(Reading::open).transpose()?;
+        let reading = self.replay.as_deref().map(Reading::open).transpose()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let (workers, slice_count) = match &reading {
             // As it was then.
             Some(reading) => (reading.header.workers, reading.header.slice_count),
             None => (self.workers.unwrap_or_else(cores), self.slice_count),
         };
-        let writing = self
+        let header = Header {
+            workers,
+            slice_count,
+        };
+        let writer = self
             .record
-            .map(|path| Writing::create(path, workers, slice_count))
+            .map(|path| Writer::create(&path, &header, u64::MAX))
             .transpose()?;
         let place = match self.placement {
             Placement::Pool => Place::Pool(Pool::new(self.slice)),
             Placement::Reactor => {
-                Place::Reactor(Box::new(Reactor::new(self.slice, writing, reading)))
+                Place::Reactor(Box::new(Reactor::new(self.slice, writer, reading)))
             }
         };
         let shared = Arc::new(Shared {

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("windlass-core", 0),
     ("windlass-sync", 1),
     ("windlass-value", 1),
+    ("windlass-record", 1),
     ("windlass-plan", 2),
     ("windlass-runtime", 2),
     ("windlass-macros", 2),

@@ -100,9 +100,10 @@ fn to_json(recording: &Recording, replayed: &Replayed) -> Value {
             "epoch": difference.epoch,
             "component_id": difference.component,
             "transaction_id": difference.transaction,
-            "recorded": line(&difference.recorded),
-            "replayed": line(&difference.replayed),
-            "edited_line": difference.edited_line,
+            "recorded": line(&difference.difference.recorded),
+            "replayed": line(&difference.difference.replayed),
+            "line": difference.difference.line,
+            "edited": difference.difference.is_edited,
         })
     });
     let errors = result.errors.iter().map(execution::error_json);

@@ -1,203 +1,202 @@
-//! Entries as lines of JSON, and back.
+//! What the lines of a run's recording say. Edges, lanes and components are named, so that a line
+//! can be read without the graph, and fits a graph in which they stand in another order.
 
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
-use super::entry::{CallEntry, Entry, EpochEntry, LoopEntry, Output, Seen};
-use windlass_value::{Payload, recorded};
+use serde::{Deserialize, Serialize};
+use windlass_plan::model::{Config, Graph};
+use windlass_record::Format;
+use windlass_value::Payload;
 
-impl Entry {
-    pub(crate) fn to_json(&self) -> Value {
-        match self {
-            Entry::Epoch(epoch) => epoch.to_json(),
-            Entry::Call(call) => call.to_json(),
-            Entry::Loop(stopped) => json!({
-                "loop": stopped.composite,
-                "run": stopped.run,
-                "pass": stopped.pass,
-                "budget": stopped.budget,
-            }),
-        }
-    }
+use crate::run::{Snapshot, StopReason};
 
-    /// None if it is no entry.
-    pub(crate) fn from_json(line: &Value) -> Option<Entry> {
-        let fields = line.as_object()?;
-        if fields.contains_key("epoch") {
-            EpochEntry::from_json(line).map(Entry::Epoch)
-        } else if fields.contains_key("call") {
-            CallEntry::from_json(fields).map(Entry::Call)
-        } else {
-            Some(Entry::Loop(LoopEntry {
-                composite: fields.get("loop")?.as_str()?.to_owned(),
-                run: fields.get("run")?.as_u64()?,
-                pass: fields.get("pass")?.as_u64()?,
-                budget: fields.get("budget")?.as_bool()?,
-            }))
-        }
+/// The format of recordings of graph runs.
+#[derive(Debug, Clone)]
+pub(crate) struct GraphFormat;
+
+impl Format for GraphFormat {
+    const NAME: &'static str = "graph";
+    const VERSION: u32 = 3;
+    type Header = Header;
+    type Line = Line;
+    type End = End;
+
+    fn origin(_: &Line) -> &'static str {
+        "what a component published or stored"
     }
 }
 
-impl EpochEntry {
-    fn to_json(&self) -> Value {
-        let mut line = json!({ "epoch": self.epoch });
-        if !self.lanes.is_empty() {
-            line["lanes"] = json!(self.lanes);
+/// What the first line says.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) graph: String,
+    /// The components that are not called in a replay, by id.
+    pub(crate) played_back: Vec<String>,
+    /// Those that have a door to the world outside.
+    pub(crate) doors: Vec<String>,
+    /// Those that ran several times at once.
+    pub(crate) reentrant: Vec<String>,
+    /// Whether time was real.
+    pub(crate) on_clock: bool,
+    /// What the components were restored from.
+    pub(crate) restored: Option<Snapshot>,
+    /// Whether they were reset.
+    pub(crate) reset: bool,
+}
+
+/// What the last line says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct End {
+    pub(crate) reason: StopReason,
+    pub(crate) epochs: u64,
+    /// A hash of all that the run did.
+    pub(crate) hash: String,
+}
+
+/// A line between the first and the last.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    Epoch(EpochLine),
+    Call(CallLine),
+    Loop(LoopLine),
+}
+
+/// An epoch begins.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct EpochLine {
+    pub(crate) epoch: u64,
+    /// The lanes' clocks; empty if time is simulated and all lanes are due.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) lanes: Vec<LaneTurn>,
+    /// What was seen at the doors of components.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) doors: Vec<DoorSeen>,
+    /// New configurations, a list of components for each transaction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) config: Vec<Vec<(String, Config)>>,
+    /// Loops that came back, if time is real.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) joined: Vec<String>,
+}
+
+/// The clock of a lane at the beginning of an epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LaneTurn {
+    pub(crate) lane: Arc<str>,
+    pub(crate) now: u64,
+    #[serde(rename = "due")]
+    pub(crate) is_due: bool,
+}
+
+/// What was seen at a door.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DoorSeen {
+    pub(crate) component: Arc<str>,
+    pub(crate) woken: bool,
+    pub(crate) held: bool,
+}
+
+/// An invocation has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CallLine {
+    #[serde(rename = "number")]
+    pub(crate) transaction: u64,
+    pub(crate) component: Arc<str>,
+    /// What it published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<Output>,
+    /// What it wrote to the state store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) state: Vec<Stored>,
+    /// What it told its loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<Report>,
+    /// Edges that did not take what it published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) refused: Vec<Arc<str>>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failed: Option<String>,
+    /// It said that nothing more will come of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) finished: bool,
+    /// It did not want to be called for now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) held: bool,
+    /// How often it asked whether it should come to an end before the answer was yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cancelled_after: Option<u32>,
+    /// It was ended: its time was over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) timed_out: bool,
+}
+
+/// One item of a publish.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Output {
+    pub(crate) edge: Arc<str>,
+    /// Which publish of the invocation it is of.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) publish: u32,
+    #[serde(with = "windlass_value::recorded::or_type_name")]
+    pub(crate) value: Payload,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) event_time: Option<i64>,
+}
+
+/// A value of the state store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) key: String,
+    #[serde(with = "windlass_value::recorded::or_type_name")]
+    pub(crate) value: Payload,
+}
+
+/// What a component told its loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) converged: bool,
+    /// A payload, because JSON has no infinite numbers.
+    #[serde(with = "windlass_value::recorded")]
+    pub(crate) residual: Payload,
+    pub(crate) reason: String,
+}
+
+/// A loop was stopped by something that is not in the graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LoopLine {
+    #[serde(rename = "loop")]
+    pub(crate) composite: String,
+    /// Which run of the loop, from 0.
+    pub(crate) run: u64,
+    /// After which pass, from 0.
+    pub(crate) pass: u64,
+    /// Whether its time was over; otherwise the run was asked to stop.
+    pub(crate) budget: bool,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The names of a graph's parts, as its recording says them.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub(crate) components: Vec<Arc<str>>,
+    pub(crate) edges: Vec<Arc<str>>,
+    pub(crate) lanes: Vec<Arc<str>>,
+}
+
+impl Names {
+    pub(crate) fn of(graph: &Graph) -> Names {
+        let name = |id: &String| Arc::from(id.as_str());
+        Names {
+            components: graph.components.iter().map(|c| name(&c.id)).collect(),
+            edges: graph.edges.iter().map(|edge| name(&edge.id)).collect(),
+            lanes: graph.lanes.iter().map(|lane| name(&lane.id)).collect(),
         }
-        if !self.doors.is_empty() {
-            let door = |(id, seen): &(String, Seen)| json!([id, seen.woken, seen.held]);
-            line["doors"] = self.doors.iter().map(door).collect();
-        }
-        if !self.transactions.is_empty() {
-            let transaction = |changes: &Vec<_>| json!(changes);
-            line["config"] = self.transactions.iter().map(transaction).collect();
-        }
-        if !self.joined.is_empty() {
-            line["joined"] = json!(self.joined);
-        }
-        line
-    }
-
-    fn from_json(line: &Value) -> Option<EpochEntry> {
-        let list = |name: &str| match line.get(name) {
-            Some(list) => list.as_array().cloned(),
-            None => Some(Vec::new()),
-        };
-        let lane = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_bool()?));
-        let door = |seen: &Value| {
-            let (woken, held) = (seen.get(1)?.as_bool()?, seen.get(2)?.as_bool()?);
-            Some((seen.get(0)?.as_str()?.to_owned(), Seen { woken, held }))
-        };
-        let change = |change: &Value| {
-            let config = change.get(1)?.as_object()?.clone();
-            Some((change.get(0)?.as_str()?.to_owned(), config))
-        };
-        let transaction = |changes: &Value| changes.as_array()?.iter().map(change).collect();
-        Some(EpochEntry {
-            epoch: line.get("epoch")?.as_u64()?,
-            lanes: list("lanes")?.iter().map(lane).collect::<Option<_>>()?,
-            doors: list("doors")?.iter().map(door).collect::<Option<_>>()?,
-            transactions: list("config")?
-                .iter()
-                .map(transaction)
-                .collect::<Option<_>>()?,
-            joined: list("joined")?
-                .iter()
-                .map(|id| id.as_str().map(str::to_owned))
-                .collect::<Option<_>>()?,
-        })
-    }
-}
-
-impl CallEntry {
-    fn to_json(&self) -> Value {
-        let mut line = Map::new();
-        line.insert("call".to_owned(), self.transaction.into());
-        line.insert("component".to_owned(), self.component.as_str().into());
-        let mut some = |name: &str, value: Option<Value>| {
-            line.extend(value.map(|value| (name.to_owned(), value)));
-        };
-        let output = |output: &Output| {
-            json!([
-                output.edge,
-                output.publish,
-                payload_json(&output.payload),
-                output.event_time
-            ])
-        };
-        let outputs = (!self.outputs.is_empty()).then(|| self.outputs.iter().map(output).collect());
-        some("outputs", outputs);
-        let written = |(key, value): &(String, Payload)| json!([key, payload_json(value)]);
-        let state = (!self.state.is_empty()).then(|| self.state.iter().map(written).collect());
-        some("state", state);
-        let report = self.report.as_ref();
-        some(
-            "report",
-            report.map(|(converged, residual, why)| {
-                json!([converged, residual.map(float_json), why])
-            }),
-        );
-        some(
-            "refused",
-            (!self.refused.is_empty()).then(|| json!(self.refused)),
-        );
-        some("failed", self.failed.as_deref().map(Value::from));
-        some("finished", self.finished.then_some(true.into()));
-        some("held", self.held.then_some(true.into()));
-        some("cancelled_after", self.cancelled_after.map(Value::from));
-        some("timed_out", self.timed_out.then_some(true.into()));
-        Value::Object(line)
-    }
-
-    fn from_json(line: &Map<String, Value>) -> Option<CallEntry> {
-        let list = |name: &str| match line.get(name) {
-            Some(list) => list.as_array().cloned(),
-            None => Some(Vec::new()),
-        };
-        let whole = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        let output = |output: &Value| {
-            Some(Output {
-                edge: whole(output.get(0)?)?,
-                publish: whole(output.get(1)?)?,
-                payload: payload(output.get(2)?)?,
-                event_time: output.get(3)?.as_i64(),
-            })
-        };
-        let written =
-            |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), payload(pair.get(1)?)?));
-        let report = |report: &Value| {
-            let residual = match report.get(1)? {
-                Value::Null => None,
-                residual => Some(float(residual)?),
-            };
-            let why = report.get(2)?.as_str()?.to_owned();
-            Some((report.get(0)?.as_bool()?, residual, why))
-        };
-        let flag = |name: &str| line.get(name).and_then(Value::as_bool).unwrap_or_default();
-        Some(CallEntry {
-            component: line.get("component")?.as_str()?.to_owned(),
-            transaction: line.get("call")?.as_u64()?,
-            outputs: list("outputs")?.iter().map(output).collect::<Option<_>>()?,
-            state: list("state")?.iter().map(written).collect::<Option<_>>()?,
-            report: match line.get("report") {
-                Some(written) => Some(report(written)?),
-                None => None,
-            },
-            refused: list("refused")?.iter().map(whole).collect::<Option<_>>()?,
-            failed: line
-                .get("failed")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-            finished: flag("finished"),
-            held: flag("held"),
-            cancelled_after: line.get("cancelled_after").and_then(whole),
-            timed_out: flag("timed_out"),
-        })
-    }
-}
-
-/// Returns a payload in its recorded form. A Rust value, and what is too large to be recorded, is
-/// the name of its type.
-pub(crate) fn payload_json(payload: &Payload) -> Value {
-    let written = recorded::or_type_name::serialize(payload, serde_json::value::Serializer);
-    written.unwrap_or_else(|_| json!({ "$opaque": payload.type_name() }))
-}
-
-pub(crate) fn payload(written: &Value) -> Option<Payload> {
-    Payload::from_recorded(written.clone()).ok()
-}
-
-/// JSON has no word for some numbers.
-fn float_json(value: f64) -> Value {
-    match value.is_finite() {
-        true => json!(value),
-        false => json!(value.to_string()),
-    }
-}
-
-fn float(written: &Value) -> Option<f64> {
-    match written {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_f64(),
     }
 }
 
@@ -208,84 +207,95 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_back_as_they_were() {
-        let entries = [
-            Entry::Epoch(EpochEntry {
-                epoch: 3,
-                lanes: vec![(u64::MAX, true), (0, false)],
-                doors: vec![(
-                    "a".to_owned(),
-                    Seen {
-                        woken: true,
-                        held: false,
-                    },
-                )],
-                transactions: vec![vec![(
-                    "b".to_owned(),
-                    [("x".to_owned(), json!(1.5))].into_iter().collect(),
-                )]],
-                joined: vec!["l".to_owned()],
+    fn lines_come_back_as_they_were() {
+        let call = CallLine {
+            transaction: 1 << 41,
+            component: "c".into(),
+            outputs: [
+                Payload::Nil,
+                Payload::Int(i64::MIN),
+                Payload::Float(0.1 + 0.2),
+                Payload::Float(f64::NEG_INFINITY),
+                Payload::from("a\nb"),
+                Payload::Bytes(vec![0, 255, 16].into()),
+                Payload::from(json!({"k": [1, 2.5, null]})),
+            ]
+            .into_iter()
+            .enumerate()
+            .map(|(nth, value)| Output {
+                edge: "e".into(),
+                publish: nth as u32,
+                value,
+                event_time: (nth > 3).then_some(-5),
+            })
+            .collect(),
+            state: vec![Stored {
+                key: "k".to_owned(),
+                value: Payload::Int(1),
+            }],
+            report: Some(Report {
+                converged: true,
+                residual: Payload::Float(1e-9),
+                reason: "small".to_owned(),
             }),
-            Entry::Call(CallEntry {
-                component: "c".to_owned(),
-                transaction: 1 << 41,
-                outputs: [
-                    Payload::Nil,
-                    Payload::Bool(true),
-                    Payload::Int(i64::MIN),
-                    Payload::Float(0.1 + 0.2),
-                    Payload::Float(f64::NEG_INFINITY),
-                    Payload::from("a\nb"),
-                    Payload::Bytes(vec![0, 255, 16].into()),
-                    Payload::from(json!({"k": [1, 2.5, null]})),
-                ]
-                .into_iter()
-                .enumerate()
-                .map(|(nth, payload)| Output {
-                    edge: nth as u32,
-                    publish: 7,
-                    payload,
-                    event_time: (nth > 3).then_some(-5),
-                })
-                .collect(),
-                state: vec![("k".to_owned(), Payload::Int(1))],
-                report: Some((true, Some(1e-9), "small".to_owned())),
-                refused: vec![4],
-                failed: Some("why".to_owned()),
-                finished: true,
-                held: true,
-                cancelled_after: Some(2),
-                timed_out: true,
-            }),
-            Entry::Loop(LoopEntry {
-                composite: "l".to_owned(),
-                run: 1,
-                pass: 2,
-                budget: true,
-            }),
-            Entry::Epoch(EpochEntry::default()),
-            Entry::Call(CallEntry::default()),
-        ];
-        for entry in entries {
-            let line = entry.to_json().to_string();
-            let back: Value = serde_json::from_str(&line).expect("JSON");
-            assert_eq!(Entry::from_json(&back), Some(entry), "{line}");
+            refused: vec!["e".into()],
+            failed: Some("why".to_owned()),
+            finished: true,
+            held: true,
+            cancelled_after: Some(2),
+            timed_out: true,
+        };
+        let epoch = EpochLine {
+            epoch: 3,
+            lanes: vec![LaneTurn {
+                lane: "main".into(),
+                now: u64::MAX,
+                is_due: true,
+            }],
+            doors: vec![DoorSeen {
+                component: "a".into(),
+                woken: true,
+                held: false,
+            }],
+            config: vec![vec![(
+                "b".to_owned(),
+                [("x".to_owned(), json!(1.5))].into_iter().collect(),
+            )]],
+            joined: vec!["l".to_owned()],
+        };
+        let stopped = LoopLine {
+            composite: "l".to_owned(),
+            run: 1,
+            pass: 2,
+            budget: true,
+        };
+        for line in [
+            Line::Epoch(epoch),
+            Line::Call(call),
+            Line::Loop(stopped),
+            Line::Epoch(EpochLine::default()),
+        ] {
+            let text = serde_json::to_string(&line).expect("JSON");
+            let back: Line = serde_json::from_str(&text).expect("a line");
+            assert_eq!(back, line, "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_entry_is_refused() {
+    fn what_is_no_line_is_refused() {
         for line in [
             json!(null),
             json!([]),
-            json!({"epoch": "x"}),
-            json!({"call": 1}),
-            json!({"call": 1, "component": "a", "outputs": [[1]]}),
-            json!({"call": 1, "component": "a", "outputs": [[0, 0, {"$bytes": "0g"}, null]]}),
-            json!({"loop": "a"}),
-            json!({"something": "else"}),
+            json!({"epoch": {"epoch": "x"}}),
+            json!({"call": {"number": 1}}),
+            json!({"call": {"number": 1, "component": "a", "outputs": [{"edge": "e"}]}}),
+            json!({"loop": {"loop": "a"}}),
+            json!({"something": {}}),
         ] {
-            assert_eq!(Entry::from_json(&line), None, "{line}");
+            assert!(
+                serde_json::from_value::<Line>(line.clone()).is_err(),
+                "{line}"
+            );
         }
     }
 }

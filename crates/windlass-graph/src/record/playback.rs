@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
+use windlass_plan::model::Graph;
+use windlass_record::{Comparison, Difference, Digest};
 
-use super::RUN_FILE;
-use super::entry::{CallEntry, Entry, EpochEntry};
-use super::reader::{Edited, Recording};
+use super::line::{CallLine, EpochLine, GraphFormat, Line};
+use super::recording::Recording;
 use crate::component::{Component, Failure, Invocation, LoopReport, Reentrant, Staged};
 use crate::run::{RunResult, StopReason};
 
@@ -19,7 +20,7 @@ pub struct Replayed {
     /// What the run did.
     pub result: RunResult,
     /// Where it first did something else than was recorded.
-    pub difference: Option<Difference>,
+    pub difference: Option<RunDifference>,
     /// The hash of all that it did; empty if it did not get to its end.
     pub hash: String,
     /// That of the recording; none if that is not complete.
@@ -37,49 +38,25 @@ impl Replayed {
 /// Where a replay first did something else than was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Difference {
-    /// The epoch.
+pub struct RunDifference {
+    /// The epoch in which it happened.
     pub epoch: u64,
-    /// The component, or the empty text.
+    /// The component that did something else; empty if no invocation did.
     pub component: String,
-    /// The number of the invocation; 0 if it is about none.
+    /// The number of the invocation; 0 if no invocation did something else.
     pub transaction: u64,
-    /// What was recorded, as a line; empty: nothing more.
-    pub recorded: String,
-    /// What happened instead, as a line; empty: nothing more.
-    pub replayed: String,
-    /// The number of the line in `run.ndjson`, from 1, if that was changed after it was recorded. The replay did
-    /// what the line says now.
-    pub edited_line: Option<usize>,
+    /// What was recorded, and what happened instead.
+    pub difference: Difference,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for RunDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or_nothing = |line: &str| match line {
-            "" => "nothing".to_owned(),
-            line => line.to_owned(),
-        };
         write!(f, "epoch {}", self.epoch)?;
         if !self.component.is_empty() {
-            write!(
-                f,
-                ", component {}, call {}",
-                self.component, self.transaction
-            )?;
+            let (component, transaction) = (&self.component, self.transaction);
+            write!(f, ", component {component}, call {transaction}")?;
         }
-        if let Some(line) = self.edited_line {
-            return write!(
-                f,
-                ":\n  line {line} of {RUN_FILE}, or one before it, was changed after it was recorded: {}",
-                self.recorded
-            );
-        }
-        write!(
-            f,
-            ":\n  recorded: {}\n  replayed: {}",
-            or_nothing(&self.recorded),
-            or_nothing(&self.replayed)
-        )
+        write!(f, ", {}", self.difference)
     }
 }
 
@@ -90,32 +67,38 @@ pub(crate) struct Script {
     positions: HashMap<u64, usize>,
     cancelled_after: HashMap<u64, u32>,
     /// The calls that were ended because their time was over.
-    timed_out: HashMap<u64, CallEntry>,
+    timed_out: HashMap<u64, CallLine>,
     /// Loops that were stopped, by id, run and pass; and whether by their budget.
     stopped: HashMap<(String, u64, u64), bool>,
     pub(crate) on_clock: bool,
     /// The components that had a door.
     pub(crate) doors: HashSet<String>,
+    /// Where the edges of this graph are, by id.
+    edges: HashMap<Arc<str>, u32>,
 }
 
 impl Script {
-    pub(crate) fn new(recording: &Recording) -> Script {
+    pub(crate) fn new(recording: &Recording, graph: &Graph) -> Script {
+        let edges = graph.edges.iter().zip(0..);
         let mut script = Script {
-            on_clock: recording.header.on_clock,
-            doors: recording.header.doors.iter().cloned().collect(),
+            on_clock: recording.header().on_clock,
+            doors: recording.header().doors.iter().cloned().collect(),
+            edges: edges
+                .map(|(edge, nth)| (edge.id.as_str().into(), nth))
+                .collect(),
             ..Script::default()
         };
-        for (nth, entry) in recording.entries.iter().enumerate() {
-            match entry {
-                Entry::Epoch(_) => {}
-                Entry::Call(call) => {
+        for (nth, line) in recording.lines().iter().enumerate() {
+            match line {
+                Line::Epoch(_) => {}
+                Line::Call(call) => {
                     script.positions.insert(call.transaction, nth);
                     let cancelled = call.cancelled_after.map(|after| (call.transaction, after));
                     script.cancelled_after.extend(cancelled);
                     let ended = call.timed_out.then(|| (call.transaction, call.clone()));
                     script.timed_out.extend(ended);
                 }
-                Entry::Loop(stopped) => {
+                Line::Loop(stopped) => {
                     let key = (stopped.composite.clone(), stopped.run, stopped.pass);
                     script.stopped.insert(key, stopped.budget);
                 }
@@ -144,10 +127,10 @@ impl Script {
     pub(crate) fn end_again(&self, invocation: &mut Invocation<'_>) -> Option<String> {
         let call = self.timed_out.get(&invocation.transaction())?;
         let now = &invocation.env.plan.graph.components[invocation.component as usize];
-        if now.id != call.component || now.execution.timeout.is_zero() {
+        if *now.id != *call.component || now.execution.timeout.is_zero() {
             return None;
         }
-        play(call.clone(), invocation)
+        self.play(call.clone(), invocation)
     }
 
     /// Whether a loop was stopped after this pass, and whether by its budget.
@@ -161,69 +144,55 @@ impl Script {
 /// A recording that is being played back.
 #[derive(Debug)]
 pub(crate) struct Playback {
-    /// What is still to come.
-    expected: VecDeque<Entry>,
-    epochs: VecDeque<EpochEntry>,
+    comparison: Comparison<GraphFormat>,
+    epochs: VecDeque<EpochLine>,
     epoch: u64,
-    /// How many entries were compared.
-    compared: usize,
-    edited: Option<Edited>,
     /// Nothing more is compared.
     is_over: bool,
-    pub(crate) difference: Option<Difference>,
+    pub(crate) difference: Option<RunDifference>,
     /// Why the recorded run ended; none if the recording breaks off.
     pub(crate) reason: Option<StopReason>,
 }
 
 impl Playback {
     pub(crate) fn new(recording: &Recording) -> Playback {
-        let epochs = recording.entries.iter().filter_map(|entry| match entry {
-            Entry::Epoch(epoch) => Some(epoch.clone()),
+        let epochs = recording.lines().iter().filter_map(|line| match line {
+            Line::Epoch(epoch) => Some(epoch.clone()),
             _ => None,
         });
         Playback {
+            comparison: Comparison::new(&recording.content),
             epochs: epochs.collect(),
-            expected: recording.entries.iter().cloned().collect(),
             epoch: 0,
-            compared: 0,
-            edited: recording.edited.clone(),
             is_over: false,
             difference: None,
-            reason: recording.end.as_ref().map(|end| end.reason),
+            reason: recording.content.end.as_ref().map(|end| end.reason),
         }
     }
 
+    /// The hash of all that was compared.
+    pub(crate) fn digest(&self) -> Digest {
+        self.comparison.digest()
+    }
+
     /// The next epoch; none after the last.
-    pub(crate) fn next_epoch(&mut self) -> Option<EpochEntry> {
+    pub(crate) fn next_epoch(&mut self) -> Option<EpochLine> {
         self.epochs.pop_front()
     }
 
     /// Compares what has happened with what was recorded.
-    pub(crate) fn compare(&mut self, entry: &Entry) {
+    pub(crate) fn compare(&mut self, line: &Line) {
         if self.difference.is_some() || self.is_over {
             return;
         }
-        let expected = self.expected.pop_front();
-        self.compared += 1;
+        let recorded = self.comparison.rest().first();
         // If an epoch begins too early, what is missing is of the one before.
-        if let (Entry::Epoch(epoch), Some(Entry::Epoch(_))) = (entry, &expected) {
+        if let (Line::Epoch(epoch), Some(Line::Epoch(_))) = (line, recorded) {
             self.epoch = epoch.epoch;
         }
-        if !expected
-            .as_ref()
-            .is_some_and(|expected| is_same(expected, entry))
-        {
-            self.differ(expected.as_ref(), Some(entry));
-            return;
-        }
-        // What is played back does what its line says, so only the checksum tells that it said something else.
-        let edited = self.edited.as_ref();
-        if let Some(edited) = edited.filter(|edited| edited.entry + 1 == self.compared) {
-            let line = edited.line;
-            self.differ(expected.as_ref(), Some(entry));
-            self.difference
-                .iter_mut()
-                .for_each(|difference| difference.edited_line = Some(line));
+        let call = call_of(line).or_else(|| recorded.and_then(call_of));
+        if let Err(difference) = self.comparison.check(line) {
+            self.differ(call, difference);
         }
     }
 
@@ -238,61 +207,54 @@ impl Playback {
     pub(crate) fn finish(&mut self) {
         if self.difference.is_none()
             && !self.is_over
-            && let Some(expected) = self.expected.pop_front()
+            && let Err(difference) = self.comparison.finish()
         {
-            self.differ(Some(&expected), None);
+            let call = self.comparison.rest().first().and_then(call_of);
+            self.differ(call, difference);
         }
         self.is_over = true;
     }
 
-    fn differ(&mut self, recorded: Option<&Entry>, replayed: Option<&Entry>) {
-        let call = [replayed, recorded]
-            .into_iter()
-            .flatten()
-            .find_map(|entry| match entry {
-                Entry::Call(call) => Some((call.component.clone(), call.transaction)),
-                _ => None,
-            });
+    fn differ(&mut self, call: Option<(String, u64)>, difference: Difference) {
         let (component, transaction) = call.unwrap_or_default();
-        let line =
-            |entry: Option<&Entry>| entry.map_or_else(String::new, |e| e.to_json().to_string());
-        self.difference = Some(Difference {
+        self.difference = Some(RunDifference {
             epoch: self.epoch,
             component,
             transaction,
-            recorded: line(recorded),
-            replayed: line(replayed),
-            edited_line: None,
+            difference,
         });
     }
 }
 
-/// Whether two lines say the same. Values that only their users know are the same if their types are.
-fn is_same(recorded: &Entry, replayed: &Entry) -> bool {
-    recorded == replayed || recorded.to_json() == replayed.to_json()
+/// Returns the component and the number of the invocation that a line is about.
+fn call_of(line: &Line) -> Option<(String, u64)> {
+    match line {
+        Line::Call(call) => Some((call.component.to_string(), call.transaction)),
+        _ => None,
+    }
 }
 
 /// Stands for a component that is not called: publishes what was recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct PlayedBack {
-    calls: Arc<Mutex<VecDeque<CallEntry>>>,
+    calls: Arc<Mutex<VecDeque<CallLine>>>,
     reentrant: bool,
 }
 
 impl PlayedBack {
     pub(crate) fn new(recording: &Recording, component: &str) -> PlayedBack {
-        let calls = recording.entries.iter().filter_map(|entry| match entry {
-            Entry::Call(call) if call.component == component => Some(call.clone()),
+        let calls = recording.lines().iter().filter_map(|line| match line {
+            Line::Call(call) if *call.component == *component => Some(call.clone()),
             _ => None,
         });
-        let mut reentrant = recording.header.reentrant.iter();
+        let mut reentrant = recording.header().reentrant.iter();
         PlayedBack {
             calls: Arc::new(Mutex::new(calls.collect())),
             reentrant: reentrant.any(|id| id == component),
         }
     }
 
-    fn next(&self, transaction: u64) -> Option<CallEntry> {
+    fn next(&self, transaction: u64) -> Option<CallLine> {
         let mut calls = self.calls.lock();
         let place = calls
             .iter()
@@ -319,50 +281,61 @@ impl Reentrant for PlayedBack {
         let Some(call) = self.next(wanted) else {
             return Ok(());
         };
-        for output in call.outputs.iter().filter(|o| o.edge != u32::MAX) {
-            if let Some(name) = output.payload.unrecorded() {
+        let Some(script) = invocation.env.script.clone() else {
+            return Ok(());
+        };
+        let is_there = |edge: &Arc<str>| script.edges.contains_key(edge);
+        for output in call.outputs.iter().filter(|o| is_there(&o.edge)) {
+            if let Some(name) = output.value.unrecorded() {
                 return Err(Failure::new(format!(
                     "a value of type {name} cannot be recorded: publish JSON, text, bytes or numbers at the boundary"
                 )));
             }
         }
-        match play(call, invocation) {
+        match script.play(call, invocation) {
             Some(why) => Err(Failure::new(why)),
             None => Ok(()),
         }
     }
 }
 
-/// Does what a call did then; gives why it failed.
-fn play(call: CallEntry, invocation: &mut Invocation<'_>) -> Option<String> {
-    let mut staged = Vec::with_capacity(call.outputs.len());
-    // What went to an edge that is not there any more goes nowhere.
-    for output in call.outputs.into_iter().filter(|o| o.edge != u32::MAX) {
-        staged.push(Staged {
-            payload: output.payload,
-            edge: output.edge,
-            publish: output.publish,
-            transaction: call.transaction,
-            ..invocation.staged(output.event_time)
+impl Script {
+    /// Does what a call did then; returns why it failed.
+    fn play(&self, call: CallLine, invocation: &mut Invocation<'_>) -> Option<String> {
+        let mut staged = Vec::with_capacity(call.outputs.len());
+        // What went to an edge that is not there any more goes nowhere.
+        for output in call.outputs {
+            if let Some(&edge) = self.edges.get(&output.edge) {
+                staged.push(Staged {
+                    payload: output.value,
+                    edge,
+                    publish: output.publish,
+                    transaction: call.transaction,
+                    ..invocation.staged(output.event_time)
+                });
+            }
+        }
+        let refused = call.refused.iter();
+        let out = &mut *invocation.out;
+        out.staged = staged;
+        out.state = call
+            .state
+            .into_iter()
+            .map(|stored| (stored.key.into(), stored.value))
+            .collect();
+        out.report = call.report.map(|report| LoopReport {
+            converged: report.converged,
+            residual: report.residual.as_f64(),
+            reason: report.reason,
         });
+        out.refused = refused
+            .filter_map(|edge| self.edges.get(edge).copied())
+            .collect();
+        out.finished = call.finished;
+        out.held = call.held;
+        out.observed_cancel = call.cancelled_after.is_some();
+        out.cancelled_after = call.cancelled_after;
+        out.timed_out = call.timed_out;
+        call.failed
     }
-    let out = &mut *invocation.out;
-    out.staged = staged;
-    out.state = call
-        .state
-        .into_iter()
-        .map(|(key, value)| (key.into(), value))
-        .collect();
-    out.report = call.report.map(|(converged, residual, reason)| LoopReport {
-        converged,
-        residual,
-        reason,
-    });
-    out.refused = call.refused;
-    out.finished = call.finished;
-    out.held = call.held;
-    out.observed_cancel = call.cancelled_after.is_some();
-    out.cancelled_after = call.cancelled_after;
-    out.timed_out = call.timed_out;
-    call.failed
 }

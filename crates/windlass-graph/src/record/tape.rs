@@ -1,57 +1,61 @@
-//! Where a run's entries go: to a file, to be compared, or into a list until they can.
+//! Where a run's lines go: to a file, to be compared, or into a list until they can.
 
-use super::digest::Digest;
-use super::entry::Entry;
+use std::sync::Arc;
+
+use windlass_record::{Digest, Writer};
+
+use super::line::{GraphFormat, Line, Names};
 use super::playback::Playback;
-use super::writer::Writer;
 
 /// What a run writes down about itself.
 #[derive(Debug)]
 pub(crate) struct Tape {
     kind: Kind,
-    digest: Digest,
+    names: Arc<Names>,
 }
 
-/// Where entries go.
+/// Where lines go.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// To a file.
-    Record(Box<Writer>),
+    Record(Box<Writer<GraphFormat>>),
     /// Compared with a recording.
     Replay(Box<Playback>),
     /// Kept until a part of the run comes back.
-    Keep(Vec<Entry>),
+    Keep(Vec<Line>),
 }
 
 impl Tape {
-    pub(crate) fn new(kind: Kind) -> Tape {
-        Tape {
-            kind,
-            digest: Digest::default(),
-        }
+    pub(crate) fn new(kind: Kind, names: Arc<Names>) -> Tape {
+        Tape { kind, names }
     }
 
-    /// Takes an entry; gives what went wrong.
-    pub(crate) fn push(&mut self, entry: Entry) -> Result<(), String> {
-        if let Kind::Keep(entries) = &mut self.kind {
-            entries.push(entry);
-            return Ok(());
-        }
-        let line = entry.to_json().to_string();
-        self.digest.bytes(line.as_bytes());
+    /// Makes a tape for a part of the run, which keeps its lines.
+    pub(crate) fn of_part(&self) -> Tape {
+        Tape::new(Kind::Keep(Vec::new()), self.names.clone())
+    }
+
+    /// Returns the names of the graph's parts.
+    pub(crate) fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
+    /// Takes a line; returns what went wrong.
+    pub(crate) fn push(&mut self, line: Line) -> Result<(), String> {
         match &mut self.kind {
-            Kind::Record(writer) => writer
-                .summed_line(line, &self.digest.sum())
-                .map_err(|error| error.to_string()),
+            Kind::Record(writer) => writer.line(&line).map_err(|error| error.to_string()),
             Kind::Replay(playback) => {
-                playback.compare(&entry);
+                playback.compare(&line);
                 Ok(())
             }
-            Kind::Keep(_) => Ok(()),
+            Kind::Keep(lines) => {
+                lines.push(line);
+                Ok(())
+            }
         }
     }
 
-    /// What is played back, if something is.
+    /// Returns what is played back, if something is.
     pub(crate) fn playback(&mut self) -> Option<&mut Playback> {
         match &mut self.kind {
             Kind::Replay(playback) => Some(playback),
@@ -59,8 +63,13 @@ impl Tape {
         }
     }
 
-    /// Where it goes, and the hash of all that went there.
+    /// Returns where the lines went, and the hash of all that went there.
     pub(crate) fn open(self) -> (Kind, Digest) {
-        (self.kind, self.digest)
+        let digest = match &self.kind {
+            Kind::Record(writer) => writer.digest(),
+            Kind::Replay(playback) => playback.digest(),
+            Kind::Keep(_) => Digest::default(),
+        };
+        (self.kind, digest)
     }
 }

@@ -128,10 +128,7 @@ impl Machine {
             // The members have it with them.
             watch: None,
             observing: None,
-            tape: self
-                .tape
-                .as_ref()
-                .map(|_| Tape::new(TapeKind::Keep(Vec::new()))),
+            tape: self.tape.as_ref().map(Tape::of_part),
             script: self.script.clone(),
             reconfigured: Vec::new(),
             joins: None,
@@ -252,8 +249,8 @@ impl Machine {
             self.trace.push(event);
         }
         self.trace.dropped += other.trace.dropped;
-        if let Some(TapeKind::Keep(entries)) = other.tape.map(|tape| tape.open().0) {
-            entries.into_iter().for_each(|entry| self.write_down(entry));
+        if let Some(TapeKind::Keep(lines)) = other.tape.map(|tape| tape.open().0) {
+            lines.into_iter().for_each(|line| self.write_down(line));
         }
         self.errors.append(&mut other.errors);
         self.forced.append(&mut other.forced);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_sync::CancellationToken;
 
@@ -62,7 +63,7 @@ pub struct RunOptions {
 }
 
 /// What a run goes on from: what its components and its state store held.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// What each component that had something to keep gave.
     pub components: BTreeMap<String, Value>,
@@ -110,32 +111,6 @@ const DRAIN: Duration = Duration::from_secs(5);
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 /// How many epochs a run has at most that ends when it is idle, unless one says otherwise.
 const IDLE_STEPS: u64 = 1000;
-
-impl Snapshot {
-    /// As JSON, with the kinds of the store's values; values that only their users know are left out.
-    pub fn to_json(&self) -> Value {
-        let store: Vec<Value> = self
-            .store
-            .iter()
-            .map(|(key, value)| serde_json::json!([key, crate::record::payload_json(value)]))
-            .collect();
-        serde_json::json!({"components": self.components, "store": store})
-    }
-
-    /// From what `to_json` gives; none if it is something else.
-    pub fn from_json(snapshot: &Value) -> Option<Snapshot> {
-        let components = snapshot.get("components")?.as_object()?;
-        let mut store = Store::default();
-        for pair in snapshot.get("store")?.as_array()? {
-            let value = crate::record::payload(pair.get(1)?)?;
-            store.set(pair.get(0)?.as_str()?, value);
-        }
-        Some(Snapshot {
-            components: components.clone().into_iter().collect(),
-            store,
-        })
-    }
-}
 
 impl Default for RunOptions {
     fn default() -> Self {

@@ -28,7 +28,7 @@ use super::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictl
 use super::trace::Trace;
 use crate::component::{Catalog, Failure, Registry};
 use crate::observe::Level;
-use crate::record::{Playback, Recording, Replayed, Script, Tape, TapeKind};
+use crate::record::{Names, Playback, Recording, Replayed, Script, Tape, TapeKind};
 use windlass_plan::compile::{CompileError, Plan, compile};
 use windlass_plan::model::{BoundaryRole, Graph};
 
@@ -119,9 +119,9 @@ impl Prepared {
     /// The graph may be another one than was recorded: then this shows what the change does.
     pub async fn replay(&self, recording: &Recording, options: RunOptions) -> Replayed {
         let recording = recording.fitted(&self.plan.graph);
-        let header = &recording.header;
+        let header = recording.header();
         let options = replay_options(options, header.restored.clone(), header.reset);
-        let recorded_hash = recording.end.as_ref().map(|end| end.hash.clone());
+        let recorded_hash = recording.content.end.as_ref().map(|end| end.hash.clone());
         let mut run = self.begin(options);
         run.recording = Some(Arc::new(recording));
         let mut result = run.run().await;
@@ -215,11 +215,12 @@ impl Prepared {
         let mut machine = Machine::new(plan, members, lanes, inbox, overlap, options, tracing);
         if let Some(recording) = recording {
             machine.trace.hashes = true;
-            let script = Arc::new(Script::new(recording));
+            let script = Arc::new(Script::new(recording, &self.plan.graph));
             machine.script = Some(script.clone());
             machine.set_env(|env| env.script = Some(script));
             let playback = Box::new(Playback::new(recording));
-            machine.tape = Some(Tape::new(TapeKind::Replay(playback)));
+            let names = Arc::new(Names::of(&self.plan.graph));
+            machine.tape = Some(Tape::new(TapeKind::Replay(playback), names));
         }
         if let Some((lane, error)) = failed {
             let message = format!("lane {} has no threads: {error}", graph.lanes[lane].id);

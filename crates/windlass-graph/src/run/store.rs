@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use windlass_value::Payload;
+use serde::{Deserialize, Serialize};
+use windlass_value::{Payload, recorded};
 
 /// Keyed values. What is written in an epoch is visible from the next on.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Store {
+    #[serde(with = "recorded::or_type_name::values")]
     values: BTreeMap<String, Payload>,
 }
 

@@ -1,6 +1,6 @@
 //! What a run writes down about itself, and what a recording tells it: see [`crate::record`].
 
-use serde_json::json;
+use std::sync::Arc;
 
 use super::invoke::Finished;
 use super::machine::Machine;
@@ -8,15 +8,16 @@ use super::options::{RunOptions, Snapshot};
 use super::result::{ErrorCode, StopReason};
 use crate::component::Outbox;
 use crate::record::{
-    CallEntry, Difference, Entry, EpochEntry, Header, LoopEntry, Output, Seen, Tape, TapeKind,
-    Writer,
+    CallLine, DoorSeen, End, EpochLine, Header, LaneTurn, Line, LoopLine, Names, Output, Report,
+    RunDifference, Stored, Tape, TapeKind, create,
 };
+use windlass_value::Payload;
 
 impl Machine {
-    /// Takes an entry. If it cannot be written, the recording ends, and the run goes on.
-    pub(crate) fn write_down(&mut self, entry: Entry) {
+    /// Takes a line. If it cannot be written, the recording ends, and the run goes on.
+    pub(crate) fn write_down(&mut self, line: Line) {
         let Some(tape) = &mut self.tape else { return };
-        if let Err(message) = tape.push(entry) {
+        if let Err(message) = tape.push(line) {
             self.tape = None;
             self.recording_failed(message);
         }
@@ -57,37 +58,39 @@ impl Machine {
             reset: options.reset,
         };
         let text = record.graph_text.as_deref();
-        let mut writer = Writer::create(&record.folder, text, record.limit)
-            .map_err(|error| format!("cannot record to {}: {error}", record.folder.display()))?;
-        writer
-            .line(&header.to_json(graph))
-            .map_err(|error| format!("cannot record to {}: {error}", record.folder.display()))?;
-        self.tape = Some(Tape::new(TapeKind::Record(Box::new(writer))));
+        let writer = create(&record.folder, &header, text, record.limit)?;
+        let names = Arc::new(Names::of(graph));
+        self.tape = Some(Tape::new(TapeKind::Record(Box::new(writer)), names));
         Ok(())
     }
 
     /// An epoch has seen what it will see of the world outside.
     pub(crate) fn tape_epoch(&mut self) {
-        if self.tape.is_none() {
+        let Some(tape) = &self.tape else {
             return;
-        }
-        let graph = &self.plan.graph;
-        let door = |&component: &usize| {
-            let member = &self.members[component];
-            let (woken, held) = (member.woken, member.held);
-            (graph.components[component].id.clone(), Seen { woken, held })
         };
-        let entry = EpochEntry {
+        let names = tape.names().clone();
+        let door = |&component: &usize| DoorSeen {
+            component: names.components[component].clone(),
+            woken: self.members[component].woken,
+            held: self.members[component].held,
+        };
+        let turn = |(name, lane): (&Arc<str>, &super::lane::LaneState)| LaneTurn {
+            lane: name.clone(),
+            now: lane.now,
+            is_due: lane.is_due,
+        };
+        let line = EpochLine {
             epoch: self.env.epoch,
             lanes: match self.has_turns {
-                true => self.lanes.iter().map(|l| (l.now, l.is_due)).collect(),
+                true => names.lanes.iter().zip(&self.lanes).map(turn).collect(),
                 false => Vec::new(),
             },
             doors: self.doors.iter().map(door).collect(),
-            transactions: std::mem::take(&mut self.reconfigured),
+            config: std::mem::take(&mut self.reconfigured),
             joined: std::mem::take(&mut self.joined),
         };
-        self.write_down(Entry::Epoch(entry));
+        self.write_down(Line::Epoch(line));
     }
 
     /// The next epoch of a recording; false after the last.
@@ -98,11 +101,12 @@ impl Machine {
         let Some(epoch) = playback.next_epoch() else {
             return false;
         };
-        for (lane, &(now, is_due)) in self.lanes.iter_mut().zip(&epoch.lanes) {
-            (lane.now, lane.is_due) = (now, is_due);
+        // The recording was fitted to this graph: it has its lanes, in its order.
+        for (lane, turn) in self.lanes.iter_mut().zip(&epoch.lanes) {
+            (lane.now, lane.is_due) = (turn.now, turn.is_due);
         }
-        for (id, seen) in &epoch.doors {
-            if let Some((component, _)) = self.plan.graph.component(id) {
+        for seen in &epoch.doors {
+            if let Some((component, _)) = self.plan.graph.component(&seen.component) {
                 let member = &mut self.members[component];
                 (member.woken, member.held) = (seen.woken, seen.held);
             }
@@ -110,7 +114,7 @@ impl Machine {
         if self.on_clock {
             self.joins = Some(epoch.joined);
         }
-        for changes in epoch.transactions {
+        for changes in epoch.config {
             self.inbox.add_transaction(changes);
         }
         true
@@ -129,30 +133,42 @@ impl Machine {
     #[cold]
     #[inline(never)]
     pub(crate) fn tape_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
+        let Some(tape) = &self.tape else {
+            return;
+        };
+        let names = tape.names();
+        let edge = |edge: u32| names.edges[edge as usize].clone();
         let output = |staged: &crate::component::Staged| Output {
-            edge: staged.edge,
+            edge: edge(staged.edge),
             publish: staged.publish,
-            payload: staged.payload.clone(),
+            value: staged.payload.clone(),
             event_time: staged.event_time.get(),
         };
         let state = out.state.iter();
         let report = out.report.as_ref();
-        let entry = CallEntry {
-            component: self.plan.graph.components[component].id.clone(),
+        let line = CallLine {
+            component: names.components[component].clone(),
             transaction: finished.call.transaction,
             outputs: out.staged.iter().map(output).collect(),
             state: state
-                .map(|(key, value)| (key.to_string(), value.clone()))
+                .map(|(key, value)| Stored {
+                    key: key.to_string(),
+                    value: value.clone(),
+                })
                 .collect(),
-            report: report.map(|r| (r.converged, r.residual, r.reason.clone())),
-            refused: out.refused.clone(),
+            report: report.map(|report| Report {
+                converged: report.converged,
+                residual: report.residual.map_or(Payload::Nil, Payload::from),
+                reason: report.reason.clone(),
+            }),
+            refused: out.refused.iter().map(|&refused| edge(refused)).collect(),
             failed: finished.failed.clone(),
             finished: out.finished,
             held: self.members[component].held,
             cancelled_after: out.cancelled_after,
             timed_out: out.timed_out,
         };
-        self.write_down(Entry::Call(entry));
+        self.write_down(Line::Call(line));
     }
 
     /// In a replay: when the call that is being made was asked to cancel.
@@ -167,13 +183,13 @@ impl Machine {
         if self.tape.is_none() {
             return;
         }
-        let entry = LoopEntry {
+        let line = LoopLine {
             composite: self.plan.graph.loops[composite].id.clone(),
             run: self.loops[composite].runs,
             pass,
             budget,
         };
-        self.write_down(Entry::Loop(entry));
+        self.write_down(Line::Loop(line));
     }
 
     /// In a replay: whether a loop was stopped after this pass, and whether by its budget.
@@ -191,7 +207,12 @@ impl Machine {
         let hash = digest.text();
         match kind {
             TapeKind::Record(writer) => {
-                let end = json!({"end": reason.name(), "epochs": self.env.epoch, "hash": hash});
+                let epochs = self.env.epoch;
+                let end = End {
+                    reason,
+                    epochs,
+                    hash,
+                };
                 match writer.finish(&end) {
                     Ok(true) => {}
                     Ok(false) => self.recording_failed("it is as large as it may be".to_owned()),
@@ -214,7 +235,7 @@ impl Machine {
 /// What a replay found.
 #[derive(Debug, Clone)]
 pub(crate) struct TapeEnd {
-    pub(crate) difference: Option<Difference>,
+    pub(crate) difference: Option<RunDifference>,
     pub(crate) hash: String,
 }
 

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use super::options::RunOptions;
 use crate::component::{MessageId, PackedId};
 use crate::observe::Level;
-use crate::record::Digest;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::named;
+use windlass_record::Digest;
 
 named! {
     /// What happened.

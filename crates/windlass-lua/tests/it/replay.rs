@@ -134,3 +134,26 @@ fn other_code_is_found_out() {
         );
     });
 }
+
+/// What a guest asks for is compared, not only that it asks.
+#[test]
+fn another_sleep_is_found_out() {
+    let folder = Folder::new(&[("main.lua", "function main() sleep(0.001) return 1 end")]);
+    let path = folder.path("recording");
+    real(|| async {
+        let vm = Vm::builder().record(&path).build().expect("a VM");
+        once(&folder, vm.clone()).await;
+        vm.end_recording().await.expect("it is written");
+    });
+    folder.write("main.lua", "function main() sleep(0.002) return 1 end");
+    real(|| async {
+        let vm = Vm::builder().replay(&path).build().expect("a VM");
+        once(&folder, vm.clone()).await;
+        let differs = vm.replayed().await.expect_err("it sleeps longer");
+        let said = differs.to_string();
+        assert!(
+            said.contains("sleep 1ms") && said.contains("sleep 2ms"),
+            "{said}"
+        );
+    });
+}

@@ -31,6 +31,23 @@ macro_rules! named {
             }
         }
 
+        impl $crate::serde::Serialize for $Name {
+            fn serialize<S: $crate::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> $crate::serde::Deserialize<'de> for $Name {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let name = <String as $crate::serde::Deserialize>::deserialize(from)?;
+                let unknown = || {
+                    let error = <D::Error as $crate::serde::de::Error>::unknown_variant;
+                    error(&name, Self::NAMES)
+                };
+                Self::named(&name).ok_or_else(unknown)
+            }
+        }
+
         impl std::fmt::Display for $Name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())

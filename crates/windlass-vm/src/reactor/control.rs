@@ -20,7 +20,7 @@ use crate::act::Op;
 use crate::guest::{Ending, Resume};
 use crate::object::Waiter;
 use crate::reason::Reason;
-use crate::record::{Line, Script, Source};
+use crate::record::{Line, RecordedPayload, Script, Source};
 use crate::shell::{begin, close};
 use crate::slot::Slot;
 use crate::task::Seat;
@@ -175,7 +175,7 @@ impl Control {
             Happened::Op { seat, op } => {
                 self.log(|| Line::Op {
                     task: number(&seat),
-                    name: op.name().to_owned(),
+                    name: op.description(),
                 });
                 self.deed(seat, op, channels);
             }
@@ -220,14 +220,17 @@ impl Control {
             task: number(&seat),
             step: match &script {
                 Script::Reading { short: true, .. } => "asked for more than then".to_owned(),
-                _ => stepped.name(),
+                _ => stepped.description(),
             },
             spent,
             answers: match script {
                 Script::Writing(answers) => answers,
                 Script::Reading { given, .. } => given,
                 Script::Live => Vec::new(),
-            },
+            }
+            .into_iter()
+            .map(RecordedPayload)
+            .collect(),
         });
         if seat.is_over() {
             // It was ended meanwhile.
@@ -701,7 +704,7 @@ impl Control {
             }
             Line::Kill { task } => news.outside.extend(seat(task).map(Outside::Kill)),
             Line::Pause { on } => news.outside.push_back(Outside::Pause(on)),
-            Line::Dispatch { .. } | Line::Turn | Line::End => {}
+            Line::Dispatch { .. } | Line::Turn {} => {}
         }
     }
 
@@ -808,9 +811,6 @@ impl Drop for Control {
             super::refuse(event);
         }
         self.end_all();
-        reactor.log.end_recording();
-        reactor
-            .log
-            .end_replay(Err(crate::error::RecordingError::Truncated { line: 0 }));
+        reactor.log.stop();
     }
 }

@@ -69,11 +69,11 @@ pub(crate) enum Stepped {
 }
 
 impl Stepped {
-    /// As in a recording.
-    pub(crate) fn name(&self) -> String {
+    /// Returns how the step ended, as recordings say it.
+    pub(crate) fn description(&self) -> String {
         match self {
             Stepped::Yield => "yield".to_owned(),
-            Stepped::Suspend(reason) => format!("suspend {}", reason.kind().name()),
+            Stepped::Suspend(reason) => format!("suspend {}", reason.description()),
             Stepped::Over(Ok(_)) => "done".to_owned(),
             Stepped::Over(Err(reason)) => format!("failed {reason}"),
             Stepped::Rejected(_) => "rejected".to_owned(),

@@ -6,9 +6,9 @@ use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, Ordering};
 use windlass_sync::lock::Notify;
 
-use crate::error::RecordingError;
-use crate::record::{Line, Reading, Script, Writing};
+use crate::record::{End, Line, Reading, Script, Writer};
 use crate::vm::ReplayPosition;
+use windlass_record::{Difference, RecordingError};
 
 pub(super) struct Log {
     state: Mutex<State>,
@@ -19,7 +19,7 @@ pub(super) struct Log {
 }
 
 struct State {
-    writing: Option<Writing>,
+    writer: Option<Writer>,
     reading: Option<Reading>,
     /// Whether a line has been written in this turn.
     dirty: bool,
@@ -30,12 +30,12 @@ struct State {
 }
 
 impl Log {
-    pub(super) fn new(writing: Option<Writing>, reading: Option<Reading>) -> Log {
+    pub(super) fn new(writer: Option<Writer>, reading: Option<Reading>) -> Log {
         Log {
-            on: AtomicBool::new(writing.is_some() || reading.is_some()),
+            on: AtomicBool::new(writer.is_some() || reading.is_some()),
             replays: reading.is_some(),
             state: Mutex::new(State {
-                writing,
+                writer,
                 reading,
                 dirty: false,
                 error: None,
@@ -69,11 +69,11 @@ impl Log {
             drop(state);
             return self.end_replay(Err(error));
         }
-        if let Some(writing) = &mut state.writing
-            && let Err(error) = writing.line(&line)
+        if let Some(writer) = &mut state.writer
+            && let Err(error) = writer.line(&line)
         {
             state.error = Some(error);
-            state.writing = None;
+            state.writer = None;
             drop(state);
             self.changed.notify_waiters();
         }
@@ -84,14 +84,14 @@ impl Log {
         if !self.is_on() || !std::mem::take(&mut self.state.lock().dirty) {
             return;
         }
-        self.line(|| Line::Turn);
+        self.line(|| Line::Turn {});
         let mut state = self.state.lock();
         state.dirty = false;
-        if let Some(writing) = &mut state.writing
-            && let Err(error) = writing.flush()
+        if let Some(writer) = &mut state.writer
+            && let Err(error) = writer.flush()
         {
             state.error = Some(error);
-            state.writing = None;
+            state.writer = None;
         }
     }
 
@@ -124,11 +124,9 @@ impl Log {
         let mut state = self.state.lock();
         let end = state.reading.as_ref().map_or(Ok(()), Reading::end);
         if end.is_ok()
-            && let Some(writing) = &mut state.writing
+            && let Some(writer) = state.writer.take()
         {
-            let written = writing.line(&Line::End).and_then(|()| writing.flush());
-            state.error = written.err();
-            state.writing = None;
+            state.error = writer.finish(&End {}).err();
         }
         drop(state);
         self.end_replay(end);
@@ -138,11 +136,18 @@ impl Log {
         self.state.lock().replayed.is_some()
     }
 
+    /// The reactor ends, and with it a replay that is not over yet.
+    pub(super) fn stop(&self) {
+        self.end_recording();
+        let line = self.position().map_or(0, |position| position.line);
+        self.end_replay(Err(RecordingError::Stopped { line }));
+    }
+
     pub(super) fn end_replay(&self, end: Result<(), RecordingError>) {
         let mut state = self.state.lock();
         if self.replays && state.replayed.is_none() {
             state.replayed = Some(end);
-            state.writing = None;
+            state.writer = None;
         }
         drop(state);
         self.changed.notify_waiters();
@@ -152,10 +157,9 @@ impl Log {
     pub(super) fn end_recording(&self) {
         let mut state = self.state.lock();
         if !self.replays
-            && let Some(mut writing) = state.writing.take()
+            && let Some(writer) = state.writer.take()
         {
-            let written = writing.line(&Line::End).and_then(|()| writing.flush());
-            state.error = written.err();
+            state.error = writer.finish(&End {}).err();
             self.on.store(false, Ordering::Relaxed);
         }
         drop(state);
@@ -187,11 +191,9 @@ impl Log {
 
     pub(super) fn diverged(&self, recorded: &Line, happened: String) {
         let line = self.position().map_or(0, |position| position.line);
-        self.end_replay(Err(RecordingError::Diverged {
-            line,
-            recorded: format!("{recorded:?}"),
-            happened,
-        }));
+        let recorded = serde_json::to_string(recorded).unwrap_or_default();
+        let difference = Difference::new(line, recorded, happened);
+        self.end_replay(Err(RecordingError::Diverged(difference)));
     }
 
     /// Waits for the end of the replay.
@@ -204,7 +206,7 @@ impl Log {
 
     /// Waits for the end of the recording.
     pub(super) async fn ended(&self) -> Result<(), RecordingError> {
-        self.until(|state| match (&state.error, &state.writing) {
+        self.until(|state| match (&state.error, &state.writer) {
             (Some(error), _) => Some(Err(error.clone())),
             (None, None) => Some(Ok(())),
             (None, Some(_)) => None,

@@ -50,14 +50,15 @@ use self::deadlines::Deadlines;
 use self::event::Event;
 use self::log::Log;
 use crate::act::Op;
-use crate::error::{BuildError, RecordingError};
+use crate::error::BuildError;
 use crate::guest::Ending;
 use crate::object::Waiter;
 use crate::reason::Work;
-use crate::record::{Reading, Writing};
+use crate::record::{Reading, Writer};
 use crate::shell::close;
 use crate::task::Seat;
 use crate::vm::{ReplayPosition, Shared};
+use windlass_record::RecordingError;
 use windlass_sync::park::Generation;
 
 /// The half of the reactor that others see.
@@ -77,7 +78,7 @@ pub(crate) struct Reactor {
 impl Reactor {
     pub(crate) fn new(
         slice: Duration,
-        writing: Option<Writing>,
+        writer: Option<Writer>,
         reading: Option<Reading>,
     ) -> Reactor {
         Reactor {
@@ -88,7 +89,7 @@ impl Reactor {
             ready: Mutex::default(),
             deadlines: Mutex::default(),
             submissions: Mutex::default(),
-            log: Log::new(writing, reading),
+            log: Log::new(writer, reading),
         }
     }
 

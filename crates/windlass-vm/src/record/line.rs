@@ -1,13 +1,47 @@
-//! The lines of a recording.
+//! The lines of a VM's recording.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use windlass_process::{Payload, Pid};
+use windlass_record::Format;
+use windlass_value::recorded;
 
-use super::value::{Bad, Opaque, of_ending, of_payload, to_ending, to_payload, to_pid};
+use super::ending::{recorded_ending, recorded_pid};
 use crate::guest::Ending;
 
+/// The format of recordings of VMs.
+#[derive(Debug, Clone)]
+pub(crate) struct VmFormat;
+
+impl Format for VmFormat {
+    const NAME: &'static str = "vm";
+    const VERSION: u32 = 2;
+    type Header = Header;
+    type Line = Line;
+    type End = End;
+
+    fn origin(line: &Line) -> &'static str {
+        match line {
+            Line::Io { .. } => "what blocking work gave",
+            Line::Input { .. } => "a message",
+            _ => "what a guest was answered",
+        }
+    }
+}
+
+/// What the first line says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) workers: usize,
+    pub(crate) slice_count: u64,
+}
+
+/// What the last line says: nothing but that it is the last.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct End {}
+
 /// One line.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Line {
     /// A guest did something to others, inside a step.
     Op { task: u64, name: String },
@@ -16,14 +50,20 @@ pub(crate) enum Line {
         task: u64,
         step: String,
         spent: u64,
-        answers: Vec<Payload>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<RecordedPayload>,
     },
     /// A guest was started from outside.
-    Inject { task: u64, pid: Pid },
+    Inject {
+        task: u64,
+        #[serde(with = "recorded_pid")]
+        pid: Pid,
+    },
     /// Blocking work was done.
     Io {
         task: u64,
         wait: u64,
+        #[serde(with = "recorded_ending")]
         ending: Ending,
     },
     /// A timer was due.
@@ -32,21 +72,25 @@ pub(crate) enum Line {
     Input {
         task: u64,
         wait: u64,
+        #[serde(with = "recorded_ending")]
         ending: Ending,
     },
     /// A guest was told to stop.
     Cancel { task: u64, reason: String },
     /// A guest was ended.
     Kill { task: u64 },
-    /// Somebody wants nothing to run, or nobody does any more.
+    /// The VM was paused, or goes on.
     Pause { on: bool },
     /// A decision: this guest runs next, in this slot.
     Dispatch { task: u64, slot: usize },
     /// A turn of the reactor ends.
-    Turn,
-    /// The recording ends.
-    End,
+    Turn {},
 }
+
+/// A payload in its recorded form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct RecordedPayload(#[serde(with = "recorded")] pub(crate) Payload);
 
 /// Where what a line tells of comes from in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,103 +116,7 @@ impl Line {
             | Line::Cancel { .. }
             | Line::Kill { .. }
             | Line::Pause { .. } => Source::File,
-            Line::Dispatch { .. } | Line::Turn | Line::End => Source::Decision,
-        }
-    }
-
-    pub(super) fn to_text(&self) -> Result<String, Opaque> {
-        let json = match self {
-            Line::Op { task, name } => json!({"op": name, "task": task}),
-            Line::Result {
-                task,
-                step,
-                spent,
-                answers,
-            } => {
-                let answers: Result<Vec<_>, _> = answers.iter().map(of_payload).collect();
-                json!({"step": step, "task": task, "spent": spent, "answers": answers?})
-            }
-            Line::Inject { task, pid } => json!({"inject": task, "pid": pid.to_string()}),
-            Line::Io { task, wait, ending } => {
-                json!({"io": of_ending(ending)?, "task": task, "wait": wait})
-            }
-            Line::Timer { task, wait } => json!({"timer": task, "wait": wait}),
-            Line::Input { task, wait, ending } => {
-                json!({"input": of_ending(ending)?, "task": task, "wait": wait})
-            }
-            Line::Cancel { task, reason } => json!({"cancel": task, "reason": reason}),
-            Line::Kill { task } => json!({"kill": task}),
-            Line::Pause { on } => json!({"pause": on}),
-            Line::Dispatch { task, slot } => json!({"dispatch": task, "slot": slot}),
-            Line::Turn => json!({"turn": true}),
-            Line::End => json!({"end": true}),
-        };
-        Ok(json.to_string())
-    }
-
-    pub(super) fn of_text(text: &str) -> Result<Line, Bad> {
-        let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let number = |key: &str| json[key].as_u64().ok_or(format!("no {key}"));
-        let text = |key: &str| {
-            let text = json[key].as_str().map(str::to_owned);
-            text.ok_or(format!("no {key}"))
-        };
-        let has = |key: &str| json.get(key).is_some();
-        if has("op") {
-            let (task, name) = (number("task")?, text("op")?);
-            return Ok(Line::Op { task, name });
-        }
-        if has("step") {
-            let answers = json["answers"].as_array().ok_or("no answers")?;
-            return Ok(Line::Result {
-                task: number("task")?,
-                step: text("step")?,
-                spent: number("spent")?,
-                answers: answers.iter().map(to_payload).collect::<Result<_, _>>()?,
-            });
-        }
-        if has("inject") {
-            let (task, pid) = (number("inject")?, to_pid(&json["pid"])?);
-            return Ok(Line::Inject { task, pid });
-        }
-        if has("io") {
-            return Ok(Line::Io {
-                task: number("task")?,
-                wait: number("wait")?,
-                ending: to_ending(&json["io"])?,
-            });
-        }
-        if has("timer") {
-            let (task, wait) = (number("timer")?, number("wait")?);
-            return Ok(Line::Timer { task, wait });
-        }
-        if has("input") {
-            return Ok(Line::Input {
-                task: number("task")?,
-                wait: number("wait")?,
-                ending: to_ending(&json["input"])?,
-            });
-        }
-        if has("cancel") {
-            let (task, reason) = (number("cancel")?, text("reason")?);
-            return Ok(Line::Cancel { task, reason });
-        }
-        if has("kill") {
-            let task = number("kill")?;
-            return Ok(Line::Kill { task });
-        }
-        if has("pause") {
-            let on = json["pause"].as_bool().ok_or("no pause")?;
-            return Ok(Line::Pause { on });
-        }
-        if has("dispatch") {
-            let (task, slot) = (number("dispatch")?, number("slot")? as usize);
-            return Ok(Line::Dispatch { task, slot });
-        }
-        match (has("turn"), has("end")) {
-            (true, _) => Ok(Line::Turn),
-            (_, true) => Ok(Line::End),
-            _ => Err("it says nothing that a recording says".to_owned()),
+            Line::Dispatch { .. } | Line::Turn {} => Source::Decision,
         }
     }
 }

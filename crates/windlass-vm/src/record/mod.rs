@@ -1,13 +1,14 @@
 //! Recordings: every decision of the reactor and everything that came from outside, a line each.
 
+mod ending;
 mod line;
 mod reading;
-mod value;
-mod writing;
 
-pub(crate) use self::line::{Line, Source};
+pub(crate) use self::line::{End, Header, Line, RecordedPayload, Source};
 pub(crate) use self::reading::Reading;
-pub(crate) use self::writing::Writing;
+
+/// A recording that is being written.
+pub(crate) type Writer = windlass_record::Writer<line::VmFormat>;
 
 use std::collections::VecDeque;
 
