@@ -6,7 +6,6 @@
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +15,11 @@ use windlass_core::task::{BeforeFirstPoll, Body, JoinHandle, SpawnRequest};
 
 use crate::driver::Reality;
 use crate::handle::Handle;
+use crate::observe::Observe;
 use crate::runtime::Shared;
 
 /// What a runtime asks of a front end.
-pub trait FrontEnd: Any + Send + Sync {
+pub trait FrontEnd: Any + Observe {
     /// Ends everything of this front end within `timeout`, which it sees to itself; gives what did
     /// not stop, a line each. The runtime still works meanwhile.
     fn stop(self: Arc<Self>, timeout: Duration) -> Stopping;
@@ -29,9 +29,6 @@ pub trait FrontEnd: Any + Send + Sync {
     fn stops_early(&self) -> bool {
         false
     }
-
-    /// Writes what there is, for people.
-    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()>;
 }
 
 /// The end of a front end under way.
@@ -152,11 +149,9 @@ impl FrontEnds {
         left_over
     }
 
-    pub(crate) fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let there = self.0.lock().there.clone();
-        there
-            .iter()
-            .try_for_each(|front_end| front_end.dump(&mut *out))
+    /// Returns all of them, in the order of their coming.
+    pub(crate) fn all(&self) -> Vec<Arc<dyn FrontEnd>> {
+        self.0.lock().there.clone()
     }
 }
 

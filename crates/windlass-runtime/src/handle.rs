@@ -13,7 +13,7 @@ use windlass_core::task::{Body, FutureBody, Job, JoinHandle, Options, SpawnReque
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
 use crate::coroutine;
-use crate::diagnose::{self, RuntimeSnapshot};
+use crate::observe::{self, RuntimeSnapshot};
 use crate::runtime::{Runtime, Shared};
 use crate::simulator::Simulator;
 #[cfg(feature = "tracing")]
@@ -356,14 +356,15 @@ impl Handle {
         }
     }
 
-    /// Everything the runtime counts, as plain data.
+    /// Returns everything the runtime and its front ends count, and the first entities of each, as
+    /// plain data.
     pub fn snapshot(&self) -> RuntimeSnapshot {
-        diagnose::snapshot(&self.0)
+        observe::snapshot(&self.0)
     }
 
-    /// Writes workers, queues, suspended tasks and the latest events, for people.
+    /// Writes a [`snapshot`](Handle::snapshot) and the latest events, for people.
     pub fn debug_dump(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
-        diagnose::dump(&self.0, out)
+        observe::dump(&self.snapshot(), &self.0.pool.events(), out)
     }
 
     /// Tasks of a simulation that panicked and whose handle was not awaited, in words.

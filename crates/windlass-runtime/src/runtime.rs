@@ -17,12 +17,12 @@ use windlass_core::thread_end;
 use crate::blocking::{BlockingPool, StuckJob};
 use crate::builder::{BuildError, Builder};
 use crate::coroutine::LeakedCoroutine;
-use crate::diagnose::RuntimeSnapshot;
 use crate::dispatch::{IoDispatcher, PrivatePool, UnconfinedTasks};
 use crate::driver::{IoDriver, Reality};
 use crate::event_log;
 use crate::frontend::FrontEnds;
 use crate::handle::{EnterGuard, Handle};
+use crate::observe::{Observers, RuntimeSnapshot};
 use crate::os::Process;
 use crate::simulator::Simulator;
 use windlass_sync::time::Timers;
@@ -49,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) io: IoDispatcher,
     pub(crate) unconfined: UnconfinedTasks,
     pub(crate) front_ends: FrontEnds,
+    pub(crate) observers: Observers,
     /// Who is told of stalls, and when; private pools ask, too.
     pub(crate) stalls: Stalls,
     /// Dispatchers with a pool of their own.
@@ -223,6 +224,7 @@ impl Runtime {
             io: IoDispatcher::default(),
             unconfined: UnconfinedTasks::default(),
             front_ends: FrontEnds::default(),
+            observers: Observers::default(),
             stalls,
             private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]
@@ -256,6 +258,7 @@ impl Runtime {
             io: IoDispatcher::default(),
             unconfined: UnconfinedTasks::default(),
             front_ends: FrontEnds::default(),
+            observers: Observers::default(),
             stalls: Stalls::default(),
             private: Mutex::default(),
             #[cfg(feature = "tokio-guest")]

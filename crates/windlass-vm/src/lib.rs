@@ -17,6 +17,7 @@ mod budget;
 mod error;
 mod exception;
 mod guest;
+mod guest_table;
 mod limits;
 mod object;
 mod pool;

@@ -69,6 +69,8 @@ impl Queue {
 /// The shared half of a guest.
 pub(crate) struct Seat {
     pub(crate) vm: Arc<Shared>,
+    /// Its number in the VM's table of guests.
+    entry: u64,
     /// Set when its process is made.
     context: OnceLock<ProcessContext>,
     /// Another PID, as a recording knows it.
@@ -96,6 +98,12 @@ pub(crate) struct Seat {
     handles: AtomicUsize,
     /// The guest itself, while nobody steps it; only on the reactor.
     pub(crate) guest: Mutex<Option<Box<dyn Guest>>>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.vm.guests.remove(self.entry);
+    }
 }
 
 /// What a guest has and gives back at its end.
@@ -183,8 +191,10 @@ impl Seat {
         limits: Limits,
         parent: Option<&Arc<Seat>>,
     ) -> Arc<Seat> {
-        Arc::new(Seat {
+        let entry = vm.guests.next_number();
+        let seat = Arc::new(Seat {
             vm: vm.clone(),
+            entry,
             context: OnceLock::new(),
             recorded_pid: OnceLock::new(),
             number: AtomicU64::new(0),
@@ -202,7 +212,20 @@ impl Seat {
             fate: Mutex::default(),
             handles: AtomicUsize::new(0),
             guest: Mutex::new(guest),
-        })
+        });
+        vm.guests.add(entry, &seat);
+        seat
+    }
+
+    /// The name that its guest gave.
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        self.name.as_ref()
+    }
+
+    /// The PID of the guest that spawned it, if that is still there.
+    pub(crate) fn parent_pid(&self) -> Option<Pid> {
+        let parent = self.parent.as_ref()?.upgrade()?;
+        parent.context.get().map(ProcessContext::pid)
     }
 
     pub(crate) fn set_context(&self, context: ProcessContext) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,9 +11,11 @@ use windlass_core::sync::{Mutex, Padded};
 use windlass_core::task::contain;
 use windlass_process::{ExitReason, Host};
 use windlass_runtime::Handle;
+use windlass_runtime::observe::Observe;
 use windlass_sync::lock::Notify;
 
 use crate::error::BuildError;
+use crate::guest_table::GuestTable;
 use crate::limits::Limits;
 use crate::object::{Channel, Mutex as VmMutex, Semaphore};
 use crate::pool::Pool;
@@ -177,12 +179,15 @@ impl Builder {
             place,
             on_uncaught: self.on_uncaught,
             stuck: StuckGuests::new(self.max_stuck, self.patience),
+            guests: GuestTable::new(),
             counts: Padded::default(),
             ids: AtomicU64::new(0),
             held_back: Mutex::default(),
             quiet: Notify::new(),
             runtime,
         });
+        let observed: Weak<dyn Observe> = Arc::<Shared>::downgrade(&shared);
+        shared.runtime.add_observed(observed);
         match &shared.place {
             Place::Pool(pool) => pool.start(&shared)?,
             Place::Reactor(reactor) => reactor.start(&shared, workers)?,
@@ -237,6 +242,7 @@ pub(crate) struct Shared {
     on_uncaught: Option<OnUncaught>,
     /// Guests that do not come back.
     pub(crate) stuck: StuckGuests,
+    pub(crate) guests: GuestTable,
     ids: AtomicU64,
     /// Guests that came to run meanwhile; on the pool.
     held_back: Mutex<Vec<Arc<Seat>>>,
@@ -412,10 +418,7 @@ impl Vm {
 
     /// Who decides here.
     pub fn placement(&self) -> Placement {
-        match self.shared().place {
-            Place::Pool(_) => Placement::Pool,
-            Place::Reactor(_) => Placement::Reactor,
-        }
+        self.shared().placement()
     }
 
     /// Where the processes of its guests live.
@@ -493,8 +496,20 @@ impl Vm {
 
     /// How things are.
     pub fn snapshot(&self) -> VmSnapshot {
-        let shared = self.shared();
-        let counts = &shared.counts;
+        self.shared().snapshot()
+    }
+}
+
+impl Shared {
+    fn placement(&self) -> Placement {
+        match self.place {
+            Place::Pool(_) => Placement::Pool,
+            Place::Reactor(_) => Placement::Reactor,
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> VmSnapshot {
+        let counts = &self.counts;
         let parked = ReasonKind::ALL
             .iter()
             .map(|kind| {
@@ -504,14 +519,14 @@ impl Vm {
             .collect();
         VmSnapshot {
             placement: self.placement(),
-            active_vm_tasks: shared.counts.running.load(Ordering::Relaxed),
-            ready_or_running: shared.counts.active.load(Ordering::Relaxed),
+            active_vm_tasks: self.counts.running.load(Ordering::Relaxed),
+            ready_or_running: self.counts.active.load(Ordering::Relaxed),
             parked,
             steps: counts.steps.load(Ordering::Relaxed),
             preemptions_requested: counts.asked.load(Ordering::Relaxed),
             preemptions_taken: counts.taken.load(Ordering::Relaxed),
-            stuck: shared.stuck.current_names(),
-            replay: match &shared.place {
+            stuck: self.stuck.current_names(),
+            replay: match &self.place {
                 Place::Reactor(reactor) => reactor.replay_position(),
                 Place::Pool(_) => None,
             },

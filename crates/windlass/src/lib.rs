@@ -70,10 +70,13 @@ pub use windlass_core::block_on;
 pub use windlass_core::task::{AbortHandle, JoinError, JoinHandle};
 pub use windlass_runtime::task::{shield, spawn_local, yield_now};
 
-/// Seeing inside: snapshots, events, stalls.
+/// Seeing inside: snapshots, entities, events, stalls.
 pub mod observe {
     pub use windlass_core::observe::{
         Event, EventKind, PoolSnapshot, Recording, Stall, StuckWorker, WorkerSnapshot, WorkerState,
+    };
+    pub use windlass_runtime::observe::{
+        Cursor, Entity, Observe, Page, Query, Sample, SampleKind, SourceSnapshot,
     };
 }
 

@@ -74,15 +74,27 @@ impl Registry {
     }
 
     /// Calls `visit` with each task that is registered now, until it says false.
-    pub fn walk(&self, mut visit: impl FnMut(TaskRef) -> bool) {
+    pub fn walk(&self, visit: impl FnMut(TaskRef) -> bool) {
+        self.walk_from(0, visit);
+    }
+
+    /// As [`walk`](Registry::walk), from a slot on. Returns the slot behind the one at which `visit`
+    /// said false; none after the last.
+    pub fn walk_from(&self, first: usize, mut visit: impl FnMut(TaskRef) -> bool) -> Option<usize> {
         let chunks = self.chunks.lock().clone();
-        for slot in chunks.iter().flat_map(|chunk| chunk.iter()) {
-            if let Some(task) = slot.look()
-                && !visit(task)
-            {
-                return;
+        let mut end = 0;
+        for chunk in chunks.iter() {
+            let begin = end;
+            end += chunk.len();
+            for slot in first.clamp(begin, end)..end {
+                if let Some(task) = chunk[slot - begin].look()
+                    && !visit(task)
+                {
+                    return Some(slot + 1);
+                }
             }
         }
+        None
     }
 
     /// True if no task is registered.

@@ -1,13 +1,13 @@
 //! The graphs that run in a runtime: their turn in its shutdown.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::sync::Mutex;
 use windlass_runtime::Handle;
 use windlass_runtime::frontend::{FrontEnd, Stopping};
+use windlass_runtime::observe::{Cursor, Entity, Observe, Page, Sample};
 use windlass_runtime::time::timeout;
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
@@ -39,6 +39,17 @@ struct Known {
 impl Known {
     fn name(&self) -> &str {
         &self.plan.graph.name
+    }
+
+    fn entity(&self, id: u64) -> Entity {
+        let is_stopping = self.stop.is_cancelled();
+        let state = if is_stopping { "stopping" } else { "running" };
+        let inside = self.under_way.ids(&self.plan);
+        let waits_for = (!inside.is_empty()).then(|| format!("component {}", inside.join(", ")));
+        Entity::new("graph", id.to_string(), state)
+            .named(Some(self.name()))
+            .waiting_for(waits_for)
+            .count("components", self.plan.graph.components.len() as u64)
     }
 
     /// What to say of a run that does not come to its end.
@@ -126,23 +137,36 @@ impl FrontEnd for Graphs {
     fn stops_early(&self) -> bool {
         true
     }
+}
 
-    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let state = self.state.lock();
-        if state.runs.is_empty() {
-            return Ok(());
+impl Observe for Graphs {
+    fn source(&self) -> &'static str {
+        "graphs"
+    }
+
+    fn samples(&self, take: &mut dyn FnMut(Sample)) {
+        let (running, begun) = {
+            let state = self.state.lock();
+            (state.runs.len(), state.next)
+        };
+        take(Sample::gauge("running", running));
+        take(Sample::counter("begun", begun));
+    }
+
+    fn entities(&self, page: &mut Page<'_>) -> Option<Cursor> {
+        let first = page.after().position;
+        let runs: Vec<(u64, Entity)> = {
+            let state = self.state.lock();
+            let runs = state.runs.iter().filter(|(id, _)| *id >= first);
+            runs.map(|(id, run)| (*id, run.entity(*id))).collect()
+        };
+        for (position, run) in runs {
+            if page.is_full() {
+                return Some(Cursor { part: 0, position });
+            }
+            page.take(run);
         }
-        writeln!(out, "graphs: {} running", state.runs.len())?;
-        for (_, run) in &state.runs {
-            let name = run.name();
-            let asked = if run.stop.is_cancelled() {
-                ", asked to stop"
-            } else {
-                ""
-            };
-            writeln!(out, "  {name}{asked}")?;
-        }
-        Ok(())
+        None
     }
 }
 

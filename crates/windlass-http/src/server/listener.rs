@@ -28,6 +28,11 @@ pub trait Listener: Send + 'static {
 
     /// The next connection, and where it comes from. Must be cancel-safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Stream, Self::Address)>> + Send;
+
+    /// Returns where it listens, as people who observe the runtime see it.
+    fn local_address(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Listener for TcpListener {
@@ -40,6 +45,10 @@ impl Listener for TcpListener {
         let _ = stream.set_nodelay(true);
         Ok((stream, remote))
     }
+
+    fn local_address(&self) -> Option<String> {
+        self.local_addr().ok().map(|address| address.to_string())
+    }
 }
 
 impl Listener for UnixListener {
@@ -48,5 +57,10 @@ impl Listener for UnixListener {
 
     async fn accept(&mut self) -> io::Result<(UnixStream, UnixSocketAddr)> {
         UnixListener::accept(self).await
+    }
+
+    fn local_address(&self) -> Option<String> {
+        let address = self.local_addr().ok()?;
+        address.as_pathname().map(|path| path.display().to_string())
     }
 }

@@ -8,12 +8,14 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::io;
 use std::pin::Pin;
+use std::sync::Weak;
 use std::time::Duration;
 
 use windlass_core::sync::Arc;
-use windlass_core::sync::atomic::{AtomicU64, Ordering};
-use windlass_runtime::spawn;
+use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use windlass_runtime::observe::{Cursor, Observe, Page, Sample};
 use windlass_runtime::time::sleep;
+use windlass_runtime::{Handle, spawn};
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Semaphore;
 
@@ -143,7 +145,14 @@ impl<L: Listener, S: HttpService> Server<L, S> {
     }
 
     async fn run(mut self) -> io::Result<Served> {
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(Counts {
+            address: self.listener.local_address(),
+            ..Counts::default()
+        });
+        if let Ok(runtime) = Handle::try_current() {
+            let observed: Weak<dyn Observe> = Arc::<Counts>::downgrade(&counts);
+            runtime.add_observed(observed);
+        }
         let room = Arc::new(Semaphore::new(self.most_connections));
         // However this ends, the connections are told.
         let _told = self.stop.clone().drop_guard();
@@ -183,6 +192,7 @@ impl<L: Listener, S: HttpService> Server<L, S> {
                 Err(error) => return Err(error),
             };
             counts.connections.fetch_add(1, Ordering::Relaxed);
+            counts.open.fetch_add(1, Ordering::Relaxed);
             let service = Tower {
                 service: self.service.clone(),
                 remote: self.remote_addr.then_some(remote),
@@ -190,6 +200,8 @@ impl<L: Listener, S: HttpService> Server<L, S> {
             let (terms, stop, counts) = (terms.clone(), self.stop.clone(), counts.clone());
             drop(spawn(async move {
                 let _place = place;
+                let counts = Open(counts);
+                let counts = &counts.0;
                 match terms.serve(stream, service, &stop).await {
                     Ok(()) => {}
                     Err(Failure::Broken(error)) => {
@@ -215,6 +227,10 @@ fn is_out_of_resources(error: &io::Error) -> bool {
 
 #[derive(Debug, Default)]
 struct Counts {
+    /// Where the server listens, for people.
+    address: Option<String>,
+    /// Connections that are open.
+    open: AtomicUsize,
     connections: AtomicU64,
     not_accepted: AtomicU64,
     broken: AtomicU64,
@@ -230,6 +246,39 @@ impl Counts {
             broken: self.broken.load(Ordering::Relaxed),
             aborted: self.aborted.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// A connection that counts as open until this is dropped.
+struct Open(Arc<Counts>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Observe for Counts {
+    fn source(&self) -> &'static str {
+        "http_server"
+    }
+
+    fn label(&self) -> Option<String> {
+        self.address.clone()
+    }
+
+    fn samples(&self, take: &mut dyn FnMut(Sample)) {
+        let served = self.report();
+        take(Sample::gauge("open", self.open.load(Ordering::Relaxed)));
+        take(Sample::counter("accepted", served.connections));
+        take(Sample::counter("not_accepted", served.not_accepted));
+        take(Sample::counter("broken", served.broken));
+        take(Sample::counter("aborted", served.aborted));
+    }
+
+    /// Each connection is a task, and an entity there.
+    fn entities(&self, _page: &mut Page<'_>) -> Option<Cursor> {
+        None
     }
 }
 

@@ -90,6 +90,11 @@ fn an_idle_connection_is_closed_by_the_stop() -> Result {
         let server = start(by_path(), |server| server).await?;
         let client = Client::new();
         assert_eq!(text(client.get(server.url("/kept")).await?).await?, "/kept");
+        let snapshot = windlass_runtime::Handle::current().snapshot();
+        let observed = snapshot.sources("http_server").next().expect("a server");
+        assert_eq!(observed.label, Some(server.address.to_string()));
+        assert_eq!(observed.sample("open"), Some(1.0));
+        assert_eq!(observed.sample("accepted"), Some(1.0));
         let stopped = time::Instant::now();
         server.end().await?;
         assert!(

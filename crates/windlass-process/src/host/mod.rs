@@ -1,6 +1,7 @@
 //! The host: where processes live, and how they are found.
 
 mod info;
+mod observe;
 mod stop;
 
 use std::any::Any;

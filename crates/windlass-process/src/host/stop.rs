@@ -1,7 +1,6 @@
 //! The end of a host.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use windlass_core::sync::atomic::Ordering;
 use windlass_runtime::frontend::{FrontEnd, Stopping};
 use windlass_runtime::time::{Instant, timeout_at};
 
-use super::info::info;
 use super::{CLOSED, ONE, Shared};
 use crate::bonds::announce;
 use crate::exit::ExitReason;
@@ -28,8 +26,6 @@ pub(super) enum Shutdown {
 
 /// How long a killed process may take to be gone, before it is named.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
-/// Processes that a dump lists.
-const IN_DUMP: usize = 64;
 
 /// A process that did not stop in time. Its step is still running, or no worker was left to end it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,37 +201,5 @@ impl FrontEnd for Shared {
             let report = self.stop_all(timeout).await;
             report.stuck.iter().map(Stuck::to_string).collect()
         })
-    }
-
-    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let all = self.all();
-        let live = self.counts.live.load(Ordering::Relaxed) / ONE;
-        let unread = self.unread_at_exit.load(Ordering::Relaxed);
-        let name = self.name();
-        writeln!(
-            out,
-            "processes of host {name}: {live}, unread at exit {unread}"
-        )?;
-        for process in all.iter().take(IN_DUMP) {
-            let info = info(&**process);
-            let unread = info
-                .unread
-                .map_or("?".to_owned(), |unread| unread.to_string());
-            write!(out, "  {} {:?}, unread {unread}", info.pid, info.state)?;
-            if info.dropped > 0 {
-                write!(out, ", dropped {}", info.dropped)?;
-            }
-            for name in &info.names {
-                write!(out, ", {name:?}")?;
-            }
-            match &info.spawned_at {
-                Some(place) => writeln!(out, ", spawned at {place}")?,
-                None => writeln!(out)?,
-            }
-        }
-        if all.len() > IN_DUMP {
-            writeln!(out, "  and {} more", all.len() - IN_DUMP)?;
-        }
-        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use windlass_process::supervisor::{ChildSpec, Strategy, Supervisor};
 use windlass_process::{Context, ExitReason, Host, Message, Payload, SpawnError, Status};
+use windlass_runtime::observe::Query;
 use windlass_runtime::{Runtime, join_all, time};
 
 use crate::support::{Log, Machine, deaf, idle, real, simulated};
@@ -181,6 +182,40 @@ fn a_dump_lists_the_processes() {
             text.contains("\"clerk\"") && text.contains("shutdown.rs"),
             "{text}"
         );
+    });
+}
+
+#[test]
+fn processes_are_visited_page_by_page() {
+    real(2, |host| async move {
+        let clerk = host.process().name("clerk").spawn(idle).expect("a process");
+        for _ in 1..500 {
+            host.spawn(idle).expect("a process");
+        }
+        let runtime = host.runtime();
+        let (mut query, mut pids) = (Query::first(37), Vec::new());
+        let mut visit = |query: &Query| {
+            runtime.entities("processes", query, |process| {
+                assert_eq!(process.kind, "process");
+                pids.push(process.id);
+            })
+        };
+        while let Some(next) = visit(&query) {
+            query = query.after(next);
+        }
+        pids.sort_unstable();
+        pids.dedup();
+        assert_eq!(pids.len(), 500);
+
+        let mut found = Vec::new();
+        let query = Query::first(10).containing("clerk");
+        runtime.entities("processes", &query, |process| found.push(process));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].id, clerk.pid().to_string());
+        let snapshot = runtime.snapshot();
+        let processes = snapshot.sources("processes").next().expect("a host");
+        assert_eq!(processes.sample("live"), Some(500.0));
+        assert!(processes.has_more && processes.entities.len() == 64);
     });
 }
 

@@ -68,7 +68,7 @@ pub use self::overflow::report_overflows;
 pub use self::parking::{CoroutineRef, current, park};
 pub use self::scope::{Scope, ScopeError, ScopedJoinHandle, scope};
 pub use self::slab::StackError;
-pub(crate) use self::slab::stacks_in_use;
+pub(crate) use self::slab::{count_stacks_in_use, next_stack_in_use};
 pub(crate) use self::stack::on_fresh_stack;
 
 /// With this a cancelled coroutine unwinds. Code that catches it (`catch_unwind`) gets it again at

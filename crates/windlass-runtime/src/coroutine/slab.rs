@@ -349,24 +349,38 @@ impl StackUse {
     }
 }
 
-/// Every stack that is in use, `most` at most.
-pub(crate) fn stacks_in_use(most: usize) -> Vec<StackUse> {
-    let slots = Slab::all().flat_map(|slab| (0..slab.slots.len()).map(move |index| (slab, index)));
+/// Returns how many stacks are in use.
+pub(crate) fn count_stacks_in_use() -> usize {
+    let slots = Slab::all().flat_map(|slab| slab.slots.iter());
     slots
-        .filter_map(|(slab, index)| {
+        .filter(|slot| slot.task.load(Ordering::Relaxed) != 0)
+        .count()
+}
+
+/// Returns the next stack that is in use from this position on, and moves the position behind it.
+pub(crate) fn next_stack_in_use(position: &mut usize) -> Option<StackUse> {
+    let mut first = 0;
+    for slab in Slab::all() {
+        let end = first + slab.slots.len();
+        while (first..end).contains(position) {
+            let index = *position - first;
+            *position += 1;
             let slot = &slab.slots[index];
             let task = slot.task.load(Ordering::Relaxed);
             // SAFETY: only references to statics are stored, or null.
-            let location = unsafe { slot.location.load(Ordering::Relaxed).as_ref() }?;
-            (task != 0).then(|| StackUse {
-                task,
-                location,
-                size: slab.class.size(),
-                peak: peak(slab.stack(index), slab.class),
-            })
-        })
-        .take(most)
-        .collect()
+            let location = unsafe { slot.location.load(Ordering::Relaxed).as_ref() };
+            if let Some(location) = location.filter(|_| task != 0) {
+                return Some(StackUse {
+                    task,
+                    location,
+                    size: slab.class.size(),
+                    peak: peak(slab.stack(index), slab.class),
+                });
+            }
+        }
+        first = end;
+    }
+    None
 }
 
 /// How far down the pages of a stack are there.

@@ -1,10 +1,12 @@
 //! Seeing inside: counters, events, stalls, dumps.
 
 use std::future::pending;
+use std::sync::Weak;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use windlass_core::observe::{EventKind, Recording, Stall, WorkerState};
+use windlass_runtime::observe::{Cursor, Entity, Observe, Page, Query, Sample};
 use windlass_runtime::{Runtime, RuntimeSnapshot, task, task::yield_now};
 
 use crate::support::{
@@ -531,4 +533,108 @@ fn the_longest_and_the_mean_run_follow_the_polls() {
         (1..=60).contains(&interval),
         "the interval is {interval} polls"
     );
+}
+
+#[test]
+fn a_thousand_tasks_are_visited_page_by_page() {
+    let runtime = runtime(2);
+    let names = ["tick", "tock"];
+    for nth in 0..1000 {
+        let named = task::Builder::new().name(names[nth % 2]);
+        named.spawn_on(runtime.handle(), pending::<()>()).detach();
+    }
+    eventually("they wait", || {
+        runtime.snapshot().pool.suspended_tasks == 1000
+    });
+    let visit = |query: Query| {
+        let (mut query, mut pages, mut ids) = (query, 0, Vec::new());
+        loop {
+            pages += 1;
+            let before = ids.len();
+            let handle = runtime.handle();
+            let next = handle.entities("tasks", &query, |task| ids.push(task.id));
+            assert!(ids.len() - before <= query.limit);
+            match next {
+                Some(next) => query = query.after(next),
+                None => break,
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        (pages, ids.len())
+    };
+    assert_eq!(visit(Query::first(1000)), (2, 1000));
+    let (pages, tasks) = visit(Query::first(7));
+    assert_eq!(tasks, 1000);
+    assert!((143..=145).contains(&pages), "{pages} pages");
+    assert_eq!(visit(Query::first(7).containing("tock")).1, 500);
+    assert_eq!(visit(Query::first(7).containing("no such task")), (1, 0));
+
+    let snapshot = runtime.snapshot();
+    let tasks = snapshot.sources("tasks").next().expect("tasks");
+    assert_eq!(tasks.sample("suspended"), Some(1000.0));
+    assert!(tasks.entities.len() == 64 && tasks.has_more);
+    let task = &tasks.entities[0];
+    assert_eq!(task.kind, "task");
+    assert!(task.state.starts_with("IDLE"), "{task}");
+    let location = task.spawned_at.expect("it was spawned somewhere");
+    assert_eq!(location.file(), file!());
+}
+
+#[test]
+fn sources_that_are_gone_are_not_observed() {
+    struct Pond(&'static str, u64);
+    impl Observe for Pond {
+        fn source(&self) -> &'static str {
+            "pond"
+        }
+        fn label(&self) -> Option<String> {
+            Some(self.0.to_owned())
+        }
+        fn samples(&self, take: &mut dyn FnMut(Sample)) {
+            take(Sample::counter("fish", self.1).label("kind", "carp"));
+        }
+        fn entities(&self, page: &mut Page<'_>) -> Option<Cursor> {
+            for position in page.after().position..self.1 {
+                if page.is_full() {
+                    return Some(Cursor { part: 0, position });
+                }
+                page.take(Entity::new(
+                    "fish",
+                    format!("{}{position}", self.0),
+                    "swims",
+                ));
+            }
+            None
+        }
+    }
+    let runtime = runtime(1);
+    let ponds = [Arc::new(Pond("north", 3)), Arc::new(Pond("south", 2))];
+    for pond in &ponds {
+        let pond: Weak<dyn Observe> = Arc::<Pond>::downgrade(pond);
+        runtime.handle().add_observed(pond);
+    }
+    let fish = |snapshot: &RuntimeSnapshot| -> f64 {
+        snapshot
+            .sources("pond")
+            .filter_map(|pond| pond.sample("fish"))
+            .sum()
+    };
+    assert_eq!(fish(&runtime.snapshot()), 5.0);
+    // Pages go over both.
+    let (mut query, mut ids) = (Query::first(2), Vec::new());
+    while let Some(next) = runtime
+        .handle()
+        .entities("pond", &query, |fish| ids.push(fish.id))
+    {
+        query = query.after(next);
+    }
+    assert_eq!(ids, ["north0", "north1", "north2", "south0", "south1"]);
+    let mut dump = Vec::new();
+    runtime.debug_dump(&mut dump).unwrap();
+    let dump = String::from_utf8_lossy(&dump).into_owned();
+    let line = "pond of north: fish{kind=\"carp\"} 3\n  fish north0 swims\n";
+    assert!(dump.contains(line), "{dump}");
+    drop(ponds);
+    assert_eq!(fish(&runtime.snapshot()), 0.0);
 }

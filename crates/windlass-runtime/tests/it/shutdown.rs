@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::task::JoinHandle;
 use windlass_runtime::frontend::{FrontEnd, Stopping};
+use windlass_runtime::observe::{Cursor, Observe, Page, Sample};
 use windlass_runtime::{Runtime, task, task::shield, task::yield_now};
 
 use crate::support::{
@@ -698,9 +699,17 @@ impl FrontEnd for Told {
     fn stops_early(&self) -> bool {
         self.early
     }
+}
 
-    fn dump(&self, _out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        Ok(())
+impl Observe for Told {
+    fn source(&self) -> &'static str {
+        self.name
+    }
+
+    fn samples(&self, _take: &mut dyn FnMut(Sample)) {}
+
+    fn entities(&self, _page: &mut Page<'_>) -> Option<Cursor> {
+        None
     }
 }
 

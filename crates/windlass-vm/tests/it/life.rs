@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use windlass_process::command::{Blocking, Run, Whereis};
-use windlass_process::{ExitReason, Message, Payload};
+use windlass_process::{ExitReason, Message, Payload, Pid};
 use windlass_runtime::dispatch::Dispatcher;
+use windlass_runtime::observe::{Entity, Query};
 use windlass_vm::{Placement, Reason, ReasonKind, Vm};
 
 use crate::support::{BOTH, everywhere, real, simulated, vm};
@@ -289,4 +290,50 @@ fn a_guest_on_the_pool_runs_where_its_process_does() {
         spins.kill();
         spins.join().await;
     });
+}
+
+#[test]
+fn guests_are_observed_with_what_they_wait_for() {
+    for placement in BOTH {
+        real(2, || async move {
+            let vm = vm(placement).build().expect("a VM");
+            let hears = program([Code::Hear("*", None), Code::Return]);
+            let child = hears.clone();
+            let parent = program([Code::Spawn(child, 0), Code::Await(0), Code::Return]);
+            let task = vm.spawn(Machine::new(&parent)).expect("a task");
+            let runtime = windlass_runtime::Handle::current();
+            let guests = || {
+                let mut guests = Vec::new();
+                let next = runtime.entities("guests", &Query::first(10), |it| guests.push(it));
+                assert_eq!(next, None);
+                guests
+            };
+            let parked = |guests: &[Entity]| guests.iter().all(|it| it.state == "parked");
+            while guests().len() < 2 || !parked(&guests()) {
+                windlass_runtime::task::yield_now().await;
+            }
+            let found = guests();
+            let waits: Vec<_> = found.iter().map(|it| it.waits_for.as_deref()).collect();
+            assert_eq!(waits, [Some("await_task"), Some("receive")]);
+            let listed = found.iter().map(|it| it.to_string());
+            assert!(
+                listed.clone().all(|line| line.starts_with("guest {")),
+                "{found:?}"
+            );
+            assert_eq!(found[0].id, task.pid().to_string());
+            assert_eq!(found[1].parent.as_ref(), Some(&found[0].id));
+            task.cancel("enough");
+            task.join().await;
+            while !guests().is_empty() {
+                let host = vm.host();
+                let child: Pid = found[1].id.parse().expect("a PID");
+                host.cancel(child, "enough");
+                windlass_runtime::task::yield_now().await;
+            }
+            let snapshot = runtime.snapshot();
+            let vm_source = snapshot.sources("guests").next().expect("a VM");
+            assert!(vm_source.sample("steps").is_some_and(|steps| steps >= 2.0));
+            drop(vm);
+        });
+    }
 }

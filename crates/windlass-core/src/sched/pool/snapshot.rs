@@ -33,6 +33,30 @@ impl Pool {
         self.watchdog.slow_polls().0
     }
 
+    /// Calls `visit` with a reference to each suspended task from a position on, until it returns
+    /// false. Returns the position behind the last task that was visited; none after the last.
+    ///
+    /// A position is a shard and a slot of its table, so it takes no time to go on there.
+    pub fn visit_suspended(
+        &self,
+        (first_shard, first_slot): (usize, usize),
+        mut visit: impl FnMut(crate::task::TaskRef) -> bool,
+    ) -> Option<(usize, usize)> {
+        for (shard, remote) in self.crew.remotes().enumerate().skip(first_shard) {
+            let slot = if shard == first_shard { first_slot } else { 0 };
+            if let Some(next) = remote.registry.walk_from(slot, &mut visit) {
+                return Some((shard, next));
+            }
+        }
+        None
+    }
+
+    /// Returns how many tasks are suspended.
+    pub fn suspended_len(&self) -> usize {
+        let remotes = self.crew.remotes();
+        remotes.map(|remote| remote.registry.len()).sum()
+    }
+
     /// References to suspended tasks, `most` at most: for dumps.
     pub fn suspended(&self, most: usize) -> Vec<crate::task::TaskRef> {
         let mut tasks = Vec::new();
@@ -59,11 +83,7 @@ impl Pool {
                 .map(|class| self.classes.len(class)),
             searching: counts.searching,
             unparked: counts.unparked,
-            suspended_tasks: self
-                .crew
-                .remotes()
-                .map(|remote| remote.registry.len())
-                .sum(),
+            suspended_tasks: self.suspended_len(),
             blocked_without_spare: self.crew.not_replaced(),
             tasks_rescued: self.watchdog.rescued(),
             driver_rescues: self.watchdog.driver_rescues(),

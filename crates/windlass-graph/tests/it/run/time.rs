@@ -150,7 +150,7 @@ fn a_runtime_that_shuts_down_stops_its_graphs_first() {
     assert!(
         String::from_utf8(dump)
             .unwrap()
-            .contains("graphs: 1 running")
+            .contains("graphs: running 1")
     );
     let report = runtime.shutdown(Duration::from_secs(5));
     assert!(report.is_clean(), "{report:?}");

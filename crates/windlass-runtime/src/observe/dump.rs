@@ -1,68 +1,62 @@
-//! Looking inside a runtime: plain data for programs, a dump for people.
+//! A snapshot as text, for people.
 
 use std::io::{self, Write};
 
-use windlass_core::observe::{PoolSnapshot, WorkerSnapshot};
+use windlass_core::observe::{Event, WorkerSnapshot};
 
-use crate::blocking::BlockingSnapshot;
-use crate::coroutine;
+use super::entity::Entity;
+use super::snapshot::{RuntimeSnapshot, SourceSnapshot};
 use crate::dispatch::DispatcherSnapshot;
-use crate::runtime::Shared;
 
-/// A runtime at one moment.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
-pub struct RuntimeSnapshot {
-    /// The worker pool.
-    pub pool: PoolSnapshot,
-    /// The blocking pool.
-    pub blocking: BlockingSnapshot,
-    /// Polls that the watchdog found to be slow.
-    pub slow_polls: u64,
-    /// Timers that are waited for.
-    pub timers: usize,
-    /// Sockets and the like that are registered with the driver.
-    pub io_sources: usize,
-    /// Dispatchers with a pool of their own.
-    pub dispatchers: Vec<DispatcherSnapshot>,
-    /// Unconfined tasks that have not ended.
-    pub unconfined_tasks: usize,
-    /// Tasks that run in the tokio guest; none if it was never asked for.
-    pub tokio_tasks: Option<usize>,
-}
-
-/// Suspended tasks that a dump lists.
-const TASKS_IN_DUMP: usize = 64;
 /// Stacks of coroutines that a dump lists.
 const STACKS_IN_DUMP: usize = 16;
 /// Events that a dump lists.
 const EVENTS_IN_DUMP: usize = 64;
 
-pub(crate) fn snapshot(shared: &Shared) -> RuntimeSnapshot {
-    RuntimeSnapshot {
-        pool: shared.pool.snapshot(),
-        blocking: shared.blocking.snapshot(),
-        slow_polls: shared.pool.slow_polls(),
-        timers: shared.timers().waiting(),
-        io_sources: shared.io_sources(),
-        dispatchers: shared
-            .private_pools()
-            .iter()
-            .map(|pool| pool.snapshot())
-            .collect(),
-        unconfined_tasks: shared.unconfined.len(),
-        tokio_tasks: shared.tokio_tasks(),
+/// Writes a snapshot and the latest of these events.
+pub(crate) fn dump(
+    snapshot: &RuntimeSnapshot,
+    events: &[Event],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    dump_queues(snapshot, out)?;
+    dump_workers(snapshot, out)?;
+    for source in &snapshot.sources {
+        match source.source {
+            // The lines above say it in fewer words.
+            "workers" | "blocking" | "dispatcher" => {}
+            "tasks" => {
+                writeln!(out, "suspended tasks:")?;
+                dump_entities(source, out)?;
+            }
+            "coroutines" => dump_stacks(source, out)?,
+            _ => dump_source(source, out)?,
+        }
     }
+    dump_events(events, out)
 }
 
-pub(crate) fn dump(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
-    let snapshot = snapshot(shared);
-    dump_queues(&snapshot, out)?;
-    dump_workers(&snapshot, out)?;
-    dump_tasks(shared, out)?;
-    dump_stacks(out)?;
-    shared.front_ends.dump(out)?;
-    dump_events(shared, out)
+/// Writes a line with the samples of a source, and a line for each of its first entities.
+fn dump_source(source: &SourceSnapshot, out: &mut impl Write) -> io::Result<()> {
+    write!(out, "{}", source.source)?;
+    if let Some(label) = &source.label {
+        write!(out, " of {label}")?;
+    }
+    for (nth, sample) in source.samples.iter().enumerate() {
+        write!(out, "{} {sample}", if nth == 0 { ":" } else { "," })?;
+    }
+    writeln!(out)?;
+    dump_entities(source, out)
+}
+
+fn dump_entities(source: &SourceSnapshot, out: &mut impl Write) -> io::Result<()> {
+    for entity in &source.entities {
+        writeln!(out, "  {entity}")?;
+    }
+    match source.has_more {
+        true => writeln!(out, "  ... and more"),
+        false => Ok(()),
+    }
 }
 
 fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<()> {
@@ -164,53 +158,39 @@ fn dump_workers(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<
     Ok(())
 }
 
-fn dump_tasks(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
-    let tasks = shared.pool.suspended(TASKS_IN_DUMP + 1);
-    writeln!(out, "suspended tasks:")?;
-    for task in tasks.iter().take(TASKS_IN_DUMP) {
-        let header = task.header();
-        let name = header.meta().name().map_or("(unnamed)", |name| name);
-        writeln!(
-            out,
-            "  {} {name} {:?}, spawned at {}",
-            header.id(),
-            header.state(),
-            header.meta().location(),
-        )?;
-    }
-    if tasks.len() > TASKS_IN_DUMP {
-        writeln!(out, "  ... and more")?;
-    }
-    Ok(())
-}
-
-/// Whose stacks are how deep. They are the process's: runtimes share them.
-fn dump_stacks(out: &mut impl Write) -> io::Result<()> {
-    let mut stacks = coroutine::stacks_in_use(usize::MAX);
-    if stacks.is_empty() {
+/// Writes which of the first stacks are how deep. They are the program's: runtimes share them.
+fn dump_stacks(source: &SourceSnapshot, out: &mut impl Write) -> io::Result<()> {
+    let stacks = source.sample("stacks").unwrap_or_default();
+    if stacks == 0.0 {
         return Ok(());
     }
-    stacks.sort_by_key(|stack| std::cmp::Reverse(stack.peak));
+    let kib = |entity: &Entity, name: &str| {
+        let found = entity.counts.iter().find(|count| count.0 == name);
+        found.map_or(0, |count| count.1 >> 10)
+    };
+    let mut deepest: Vec<&Entity> = source.entities.iter().collect();
+    deepest.sort_by_key(|entity| std::cmp::Reverse(kib(entity, "stack_touched_bytes")));
     writeln!(
         out,
-        "coroutine stacks in use {}, the deepest (KiB ever touched of KiB):",
-        stacks.len()
+        "coroutine stacks in use {stacks}, the deepest of the first (KiB ever touched of KiB):"
     )?;
-    for stack in stacks.iter().take(STACKS_IN_DUMP) {
-        writeln!(
+    for entity in deepest.iter().take(STACKS_IN_DUMP) {
+        write!(
             out,
-            "  {:>6} of {:>7} {}, spawned at {}",
-            stack.peak >> 10,
-            stack.size >> 10,
-            stack.id(),
-            stack.location,
+            "  {:>6} of {:>7} {}",
+            kib(entity, "stack_touched_bytes"),
+            kib(entity, "stack_bytes"),
+            entity.id,
         )?;
+        match entity.spawned_at {
+            Some(location) => writeln!(out, ", spawned at {location}")?,
+            None => writeln!(out)?,
+        }
     }
     Ok(())
 }
 
-fn dump_events(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
-    let events = shared.pool.events();
+fn dump_events(events: &[Event], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "latest events of {} (ns, worker, kind, argument):",
