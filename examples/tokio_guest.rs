@@ -30,7 +30,9 @@ async fn main() -> windlass::Result<()> {
     for task in tasks {
         println!("reqwest got {:?}", task.await??);
     }
-    let guest = windlass::Handle::current().snapshot().tokio_tasks;
+    let snapshot = windlass::Handle::current().snapshot();
+    let guest = snapshot.sources("tokio_guest").next();
+    let guest = guest.and_then(|guest| guest.sample("tasks"));
     println!("tasks of reqwest's own in the guest: {guest:?}");
     Ok(())
 }

@@ -27,6 +27,8 @@ enum Problem {
     Upwards { package: String, dependency: String },
     /// A crate other than the facade that uses the facade's macros.
     MacrosElsewhere { package: String, dependency: String },
+    /// A crate that names tokio, although a project may replace tokio by us.
+    NamesTokio { package: String },
     /// A link to nothing.
     DeadLink {
         file: String,
@@ -88,6 +90,11 @@ impl fmt::Display for Problem {
                     "{package}: depends on {dependency}, which only the facade may use"
                 )
             }
+            Problem::NamesTokio { package } => write!(
+                f,
+                "{package}: depends on tokio, which only {} may: a project that replaces tokio by us would have a cycle",
+                layers::KNOWS_TOKIO
+            ),
             Problem::DeadLink { file, line, target } => {
                 write!(f, "{file}:{line}: the link to `{target}` leads nowhere")
             }

@@ -16,8 +16,6 @@ pub mod fs;
 pub mod net;
 mod os;
 pub mod signal;
-#[cfg(feature = "tokio-io")]
-mod tokio_io;
 
 /// The network of a simulation: hosts, latency, partitions, loss.
 pub mod simulated {

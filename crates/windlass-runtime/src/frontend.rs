@@ -24,6 +24,18 @@ pub trait FrontEnd: Any + Observe {
     /// not stop, a line each. The runtime still works meanwhile.
     fn stop(self: Arc<Self>, timeout: Duration) -> Stopping;
 
+    /// Returns true if it is [closed](FrontEnd::close) after the last task has ended. Until then it
+    /// stays attached.
+    fn closes_last(&self) -> bool {
+        false
+    }
+
+    /// Ends what tasks may have needed until their own end, within `timeout`; returns what did not
+    /// stop, a line each. Called for front ends that close last.
+    fn close(&self, _timeout: Duration) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether it ends before the others: what runs in it may use them, and not the other way
     /// round.
     fn stops_early(&self) -> bool {
@@ -129,7 +141,11 @@ impl FrontEnds {
         let mut state = shared.front_ends.0.lock();
         state.stopping = true;
         // Taken out: they hold the runtime, and it would hold them.
-        let mut there = std::mem::take(&mut state.there);
+        let there = std::mem::take(&mut state.there);
+        let (last, mut there): (Vec<_>, Vec<_>) = there
+            .into_iter()
+            .partition(|front_end| front_end.closes_last());
+        state.there = last;
         drop(state);
         there.sort_by_key(|front_end| front_end.stops_early());
         let began = clock::now();
@@ -147,6 +163,16 @@ impl FrontEnds {
             }
         }
         left_over
+    }
+
+    /// Closes those that close last. Returns what did not stop.
+    pub(crate) fn close(&self, timeout: Duration) -> Vec<String> {
+        let last = std::mem::take(&mut self.0.lock().there);
+        let began = clock::now();
+        let left = || timeout.saturating_sub(Duration::from_nanos(clock::now() - began));
+        last.iter()
+            .flat_map(|front_end| front_end.close(left()))
+            .collect()
     }
 
     /// Returns all of them, in the order of their coming.

@@ -27,8 +27,6 @@ mod task_local;
 #[cfg(feature = "tracing")]
 mod task_span;
 pub mod time;
-#[cfg(feature = "tokio-guest")]
-mod tokio_guest;
 
 pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
 pub use builder::{Backend, BuildError, Builder, SchedPolicy, Spin};
@@ -39,8 +37,6 @@ pub use handle::{EnterGuard, Handle, NoRuntime, TrySpawnError, spawn, spawn_bloc
 pub use observe::RuntimeSnapshot;
 pub use runtime::{Runtime, ShutdownReport};
 pub use task_local::{NotInScope, Scoped, TaskLocal};
-#[cfg(feature = "tokio-guest")]
-pub use tokio_guest::{GuestError, WithTokio, try_with_tokio, with_tokio};
 pub use windlass_core::sched::ResizeError;
 /// What the macros expand to; not for use by hand.
 #[doc(hidden)]

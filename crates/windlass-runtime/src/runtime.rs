@@ -54,8 +54,6 @@ pub(crate) struct Shared {
     pub(crate) stalls: Stalls,
     /// Dispatchers with a pool of their own.
     pub(crate) private: Mutex<Vec<Weak<PrivatePool>>>,
-    #[cfg(feature = "tokio-guest")]
-    pub(crate) tokio: crate::tokio_guest::Slot,
 }
 
 /// What the watchdogs of a runtime's pools look for.
@@ -78,22 +76,6 @@ impl Shared {
             Reality::Real(driver) => driver.sources(),
             Reality::Simulated(_) => 0,
         }
-    }
-
-    /// Tasks in the tokio guest; none without one.
-    pub(crate) fn tokio_tasks(&self) -> Option<usize> {
-        #[cfg(feature = "tokio-guest")]
-        return self.tokio.tasks();
-        #[cfg(not(feature = "tokio-guest"))]
-        return None;
-    }
-
-    /// Ends the tokio guest; false if it did not within `timeout`.
-    fn end_tokio(&self, timeout: Duration) -> bool {
-        #[cfg(feature = "tokio-guest")]
-        return self.tokio.close(timeout);
-        #[cfg(not(feature = "tokio-guest"))]
-        return timeout >= Duration::ZERO;
     }
 
     /// The dispatchers with a pool of their own that are there.
@@ -128,12 +110,10 @@ pub struct ShutdownReport {
     pub leaked_tasks: usize,
     /// The first of these tasks, at most 16 for each pool.
     pub leaked: Vec<LeakedTask>,
-    /// What front ends could not stop in time: processes, a line each.
+    /// What front ends could not stop in time (processes, graphs, the tokio guest), a line each.
     pub not_stopped: Vec<String>,
     /// Coroutines that did not unwind; they are leaked with their stacks.
     pub leaked_coroutines: Vec<LeakedCoroutine>,
-    /// The tokio guest did not end; its thread is detached.
-    pub stuck_tokio: bool,
     /// How long it took.
     pub took: Duration,
     /// How long it might take. Past that, what does not return gets another 100 ms before it is
@@ -150,7 +130,6 @@ impl ShutdownReport {
             && self.leaked_tasks == 0
             && self.leaked_coroutines.is_empty()
             && self.not_stopped.is_empty()
-            && !self.stuck_tokio
     }
 }
 
@@ -185,9 +164,6 @@ impl fmt::Display for ShutdownReport {
                 f,
                 "\n  {unnamed} {more}suspended tasks could not be dropped"
             )?;
-        }
-        if self.stuck_tokio {
-            write!(f, "\n  the tokio guest: something in it blocks its thread")?;
         }
         Ok(())
     }
@@ -227,8 +203,6 @@ impl Runtime {
             observers: Observers::default(),
             stalls,
             private: Mutex::default(),
-            #[cfg(feature = "tokio-guest")]
-            tokio: Default::default(),
         });
         Ok(Runtime::of(shared, builder.shutdown_timeout))
     }
@@ -261,8 +235,6 @@ impl Runtime {
             observers: Observers::default(),
             stalls: Stalls::default(),
             private: Mutex::default(),
-            #[cfg(feature = "tokio-guest")]
-            tokio: Default::default(),
         });
         Runtime::of(shared, defaults.shutdown_timeout)
     }
@@ -393,7 +365,7 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     let began = clock::now();
     let left = || timeout.saturating_sub(Duration::from_nanos(clock::now() - began));
     // The rest of the time is for the tasks that are left.
-    let not_stopped = FrontEnds::stop(shared, timeout - timeout / 10);
+    let mut not_stopped = FrontEnds::stop(shared, timeout - timeout / 10);
     // What is idle goes to this runtime's own workers, who drop it.
     let entered = Handle::new(shared.clone());
     let entered = entered.enter();
@@ -412,12 +384,11 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
         }
         Reality::Simulated(simulator) => simulator.shutdown(timeout),
     };
-    // Last: what our tasks held of it is dropped.
-    let tokio_ended = shared.end_tokio(left());
+    // Last: what our tasks held of them is dropped.
+    not_stopped.extend(shared.front_ends.close(left()));
     // Unconfined ones that are inside somebody else's turn.
     pool.leaked_tasks += shared.unconfined.len();
     ShutdownReport {
-        stuck_tokio: !tokio_ended,
         stuck_workers: pool.stuck,
         stuck_jobs,
         stuck_threads: pool.unfinished_threads,

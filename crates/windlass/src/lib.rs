@@ -40,7 +40,7 @@ pub mod sync {
 }
 
 #[cfg(feature = "tokio-guest")]
-pub use windlass_runtime::{GuestError, WithTokio, try_with_tokio, with_tokio};
+pub use windlass_tokio_guest::{GuestError, TokioCompat, WithTokio, try_with_tokio, with_tokio};
 
 /// Processes: PIDs, mailboxes, commands, links, monitors, supervisors.
 pub use windlass_process as process;

@@ -13,6 +13,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("windlass-sync", 1),
     ("windlass-value", 1),
     ("windlass-record", 1),
+    ("windlass-tokio-guest", 4),
     ("windlass-plan", 2),
     ("windlass-runtime", 2),
     ("windlass-macros", 2),
@@ -41,6 +42,9 @@ const PARTLY_UNSAFE: &[&str] = &[
     "windlass-io",
     "windlass-lua",
 ];
+
+/// The one crate that may depend on tokio, also by an optional dependency.
+pub(super) const KNOWS_TOKIO: &str = "windlass-tokio-guest";
 
 /// What the checks need to know about a package of the workspace.
 #[derive(Debug, Default)]
@@ -127,6 +131,11 @@ pub(super) fn check(packages: &[Package]) -> Vec<Problem> {
             });
             continue;
         }
+        if package.dependencies.iter().any(|it| it == "tokio") && package.name != KNOWS_TOKIO {
+            problems.push(Problem::NamesTokio {
+                package: package.name.clone(),
+            });
+        }
         for dependency in &package.dependencies {
             if !packages.iter().any(|other| other.name == *dependency) {
                 continue;
@@ -183,6 +192,16 @@ mod tests {
             ("xtask", &["windlass", "serde_json"]),
         ]);
         assert_eq!(check(&packages), []);
+    }
+
+    #[test]
+    fn one_crate_only_may_name_tokio() {
+        let packages = workspace(&[
+            ("windlass-io", &["tokio"]),
+            ("windlass-tokio-guest", &["tokio"]),
+        ]);
+        let package = "windlass-io".to_owned();
+        assert_eq!(check(&packages), [Problem::NamesTokio { package }]);
     }
 
     #[test]

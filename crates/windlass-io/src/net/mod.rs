@@ -32,9 +32,9 @@
 //! | [`UnixListener`], [`UnixStream`] | bytes within a host, in order |
 //! | [`UnixDatagram`] | datagrams within a host |
 //!
-//! Streams and their halves have `futures-io`'s `AsyncRead` and `AsyncWrite`; with the feature
-//! `tokio-io` also tokio's. Any number of tasks may wait in the async methods of one socket; of
-//! those in poll functions, the last one per direction is woken.
+//! Streams and their halves have `futures-io`'s `AsyncRead` and `AsyncWrite`; the crate
+//! `windlass-tokio-guest` has an adapter to tokio's. Any number of tasks may wait in the async
+//! methods of one socket; of those in poll functions, the last one per direction is woken.
 
 mod address;
 mod datagram;
@@ -49,8 +49,6 @@ mod unix;
 pub use self::address::{Address, ToAddress};
 pub use self::dns::lookup_host;
 pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
-#[cfg(feature = "tokio-io")]
-pub(crate) use self::stream::AsStream;
 pub use self::tcp::{TcpIncoming, TcpListener, TcpStream};
 pub use self::udp::UdpSocket;
 pub use self::unix::{PeerCredentials, UnixDatagram, UnixIncoming, UnixListener, UnixStream};

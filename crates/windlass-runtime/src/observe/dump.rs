@@ -89,11 +89,7 @@ fn dump_queues(snapshot: &RuntimeSnapshot, out: &mut impl Write) -> io::Result<(
         out,
         "timers {}  registered sockets {}",
         snapshot.timers, snapshot.io_sources,
-    )?;
-    match snapshot.tokio_tasks {
-        Some(tasks) => writeln!(out, "tokio guest: {tasks} tasks of its own"),
-        None => Ok(()),
-    }
+    )
 }
 
 fn dump_dispatcher(dispatcher: &DispatcherSnapshot, out: &mut impl Write) -> io::Result<()> {

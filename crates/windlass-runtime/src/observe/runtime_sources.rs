@@ -37,9 +37,6 @@ impl Observe for Workers<'_> {
         take(Sample::gauge("timers", self.0.timers().waiting()));
         take(Sample::gauge("io_sources", self.0.io_sources()));
         take(Sample::gauge("unconfined_tasks", self.0.unconfined.len()));
-        if let Some(tasks) = self.0.tokio_tasks() {
-            take(Sample::gauge("tokio_tasks", tasks));
-        }
     }
 
     fn entities(&self, page: &mut Page<'_>) -> Option<Cursor> {

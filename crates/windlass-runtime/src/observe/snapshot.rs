@@ -32,8 +32,6 @@ pub struct RuntimeSnapshot {
     pub dispatchers: Vec<DispatcherSnapshot>,
     /// Unconfined tasks that have not ended.
     pub unconfined_tasks: usize,
-    /// Tasks that run in the tokio guest; none if it was never asked for.
-    pub tokio_tasks: Option<usize>,
     /// The samples and the first entities of every part of the runtime and of every front end.
     pub sources: Vec<SourceSnapshot>,
 }
@@ -107,7 +105,6 @@ pub(crate) fn snapshot(shared: &Arc<Shared>) -> RuntimeSnapshot {
             .map(|pool| pool.snapshot())
             .collect(),
         unconfined_tasks: shared.unconfined.len(),
-        tokio_tasks: shared.tokio_tasks(),
         sources,
     }
 }

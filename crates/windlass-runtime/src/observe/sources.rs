@@ -55,7 +55,7 @@ impl Handle {
     ///     query = query.after(next);
     /// }
     /// assert!(tasks <= 1);
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), windlass_runtime::BuildError>(())
     /// ```
     pub fn entities(
         &self,

@@ -4,8 +4,6 @@ mod faults;
 mod readiness;
 mod simulated;
 mod tcp;
-#[cfg(feature = "tokio-io")]
-mod tokio_io;
 mod udp;
 mod unix;
 

@@ -6,7 +6,8 @@
 //! ours: tokio is entered for the length of each of its polls, and never across one.
 //!
 //! ```
-//! use windlass_runtime::{Runtime, with_tokio};
+//! use windlass_runtime::Runtime;
+//! use windlass_tokio_guest::with_tokio;
 //!
 //! let runtime = Runtime::new()?;
 //! let answer = runtime.spawn(with_tokio(async {
@@ -28,8 +29,9 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::sync::oneshot;
 use windlass_core::sync::{Arc, Condvar, Mutex, clock, thread};
-
-use crate::handle::Handle;
+use windlass_runtime::Handle;
+use windlass_runtime::frontend::{FrontEnd, RuntimeStopping, Stopping};
+use windlass_runtime::observe::{Cursor, Observe, Page, Sample};
 
 /// Runs `future` with tokio at hand: what it and the libraries below it do with tokio works.
 ///
@@ -54,12 +56,17 @@ pub fn try_with_tokio<F: Future>(future: F) -> Result<WithTokio<F>, GuestError> 
 }
 
 fn current() -> Result<tokio::runtime::Handle, GuestError> {
-    let handle = Handle::try_current().map_err(|_| GuestError::NoRuntime)?;
-    let shared = handle.shared();
-    if shared.simulator().is_some() {
+    let runtime = Handle::try_current().map_err(|_| GuestError::NoRuntime)?;
+    if runtime.is_simulated() {
         return Err(GuestError::Simulated);
     }
-    shared.tokio.get()
+    let slot = match runtime.attached::<Slot>(|_| true) {
+        Some(slot) => slot,
+        None => runtime
+            .attached_or::<Slot>(|_| true, Arc::default())
+            .map_err(|RuntimeStopping| GuestError::ShutDown)?,
+    };
+    slot.get()
 }
 
 pin_project! {
@@ -147,9 +154,9 @@ impl Error for GuestError {
     }
 }
 
-/// A runtime's place for its guest.
+/// The guest of a runtime: a front end that ends last, because tasks may hold what is tokio's.
 #[derive(Default)]
-pub(crate) struct Slot(Mutex<State>);
+struct Slot(Mutex<State>);
 
 #[derive(Default)]
 enum State {
@@ -208,16 +215,8 @@ impl Slot {
         Ok(handle)
     }
 
-    /// Tasks that live in the guest; none if it was never asked for.
-    pub(crate) fn tasks(&self) -> Option<usize> {
-        match &*self.0.lock() {
-            State::Running(guest) => Some(guest.handle.metrics().num_alive_tasks()),
-            _ => None,
-        }
-    }
-
     /// Ends the guest. False: it did not end within `timeout`, and its thread is left alone.
-    pub(crate) fn close(&self, timeout: Duration) -> bool {
+    fn end(&self, timeout: Duration) -> bool {
         let state = std::mem::replace(&mut *self.0.lock(), State::Closed);
         let State::Running(guest) = state else {
             return true;
@@ -225,6 +224,42 @@ impl Slot {
         // If nobody takes it, the thread has ended.
         let _ = guest.stop.send(timeout);
         guest.ended.wait(timeout)
+    }
+}
+
+impl FrontEnd for Slot {
+    fn stop(self: Arc<Self>, _timeout: Duration) -> Stopping {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn closes_last(&self) -> bool {
+        true
+    }
+
+    fn close(&self, timeout: Duration) -> Vec<String> {
+        match self.end(timeout) {
+            true => Vec::new(),
+            false => vec!["the tokio guest: something in it blocks its thread".to_owned()],
+        }
+    }
+}
+
+impl Observe for Slot {
+    fn source(&self) -> &'static str {
+        "tokio_guest"
+    }
+
+    fn samples(&self, take: &mut dyn FnMut(Sample)) {
+        if let State::Running(guest) = &*self.0.lock() {
+            take(Sample::gauge(
+                "tasks",
+                guest.handle.metrics().num_alive_tasks(),
+            ));
+        }
+    }
+
+    fn entities(&self, _page: &mut Page<'_>) -> Option<Cursor> {
+        None
     }
 }
 
