@@ -69,16 +69,16 @@ impl Machine {
             triggers[member] = std::mem::take(&mut self.triggers[member]);
         }
         let mut channels: Vec<Channel> = plan.edges.iter().map(|_| Channel::default()).collect();
-        for (edge, facts) in self.facts.edges.iter().enumerate() {
-            if facts.region_to != region {
+        for (edge, row) in self.tables.edges.iter().enumerate() {
+            if row.region_to != region {
                 continue;
             }
-            channels[edge] = if facts.region_from == region {
+            channels[edge] = if row.region_from == region {
                 std::mem::take(&mut self.channels[edge])
             } else {
                 let model = &plan.graph.edges[edge];
                 let beside = Channel::new(edge, plan.edges[edge].to_port, model);
-                let mut beside = beside.holding_off(facts.holds_off);
+                let mut beside = beside.holding_off(row.holds_off);
                 self.channels[edge].hand_over(&mut beside);
                 beside
             };
@@ -94,7 +94,7 @@ impl Machine {
         }
         self.launched += 1;
         Machine {
-            facts: self.facts.clone(),
+            tables: self.tables.clone(),
             env: self.env.clone(),
             members,
             doors: Vec::new(),
@@ -222,12 +222,12 @@ impl Machine {
             self.triggers[member] = std::mem::take(&mut other.triggers[member]);
             self.counts.components[member].add(&other.counts.components[member]);
         }
-        let facts = self.facts.clone();
-        for (edge, facts) in facts.edges.iter().enumerate() {
-            if facts.region_to == region && facts.region_from == region {
+        let tables = self.tables.clone();
+        for (edge, row) in tables.edges.iter().enumerate() {
+            if row.region_to == region && row.region_from == region {
                 self.channels[edge] = std::mem::take(&mut other.channels[edge]);
                 self.counts.asynchronous[edge].add(&other.counts.asynchronous[edge]);
-            } else if facts.region_to == region {
+            } else if row.region_to == region {
                 let beside = std::mem::take(&mut other.channels[edge]);
                 self.channels[edge].take_over(beside, &mut self.health);
             }

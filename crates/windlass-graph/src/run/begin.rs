@@ -46,8 +46,8 @@ impl Machine {
     }
 
     fn show_previous_ticks(&mut self) {
-        for &edge in &self.facts.previous_tick {
-            let now = self.lanes[self.facts.edges[edge].reader_lane].now;
+        for &edge in &self.tables.previous_tick {
+            let now = self.lanes[self.tables.edges[edge].reader_lane].now;
             self.channels[edge].begin_epoch(now, &mut self.health);
         }
     }

@@ -54,7 +54,7 @@ impl Machine {
     pub(crate) fn commit_deferred(&mut self) -> Result<(), Halt> {
         let mut deferred = std::mem::take(&mut self.deferred);
         for item in &deferred {
-            if self.facts.edges[item.edge as usize].kind == EdgeKind::Async {
+            if self.tables.edges[item.edge as usize].kind == EdgeKind::Async {
                 let counts = &mut self.counts.asynchronous[item.edge as usize];
                 counts.in_flight = counts.in_flight.saturating_sub(1);
                 counts.completed += 1;
@@ -92,7 +92,7 @@ impl Machine {
                 continue;
             }
             let copied = items.len() > 1
-                && (self.facts.edges[edge].moves || !items[place].payload.may_be_copied());
+                && (self.tables.edges[edge].moves || !items[place].payload.may_be_copied());
             let at_once = when == When::Deferred || self.is_immediate(edge);
             let refusal = match (copied, at_once) {
                 (true, _) => Some(Refusal::Full),
@@ -123,15 +123,15 @@ impl Machine {
     }
 
     fn is_immediate(&self, edge: usize) -> bool {
-        self.facts.edges[edge].kind == EdgeKind::Immediate
+        self.tables.edges[edge].kind == EdgeKind::Immediate
     }
 
     /// Whether a running loop keeps what goes over this edge until it ends.
     fn is_held(&self, edge: usize) -> bool {
         match &self.hold {
             Some(hold) => {
-                let facts = &self.facts.edges[edge];
-                facts.region_from == hold.region && facts.region_to != hold.region
+                let row = &self.tables.edges[edge];
+                row.region_from == hold.region && row.region_to != hold.region
             }
             None => false,
         }
@@ -167,10 +167,10 @@ impl Machine {
 
     #[inline]
     fn deliver(&mut self, edge: usize, item: Staged) {
-        let facts = &self.facts.edges[edge];
-        let now = self.lanes[facts.reader_lane].now;
+        let row = &self.tables.edges[edge];
+        let now = self.lanes[row.reader_lane].now;
         self.counts.publication.committed += 1;
-        self.counts.publication.state_committed += u64::from(facts.kind == EdgeKind::State);
+        self.counts.publication.state_committed += u64::from(row.kind == EdgeKind::State);
         let epoch = self.env.epoch;
         if self.trace.on {
             self.deliver_traced(edge, item, now);
@@ -197,18 +197,18 @@ impl Machine {
     /// Says when an item was published: its age counts from now, on the clock of whoever reads it.
     #[inline]
     fn published_now(&self, edge: usize, mut item: Staged) -> Staged {
-        item.published = self.lanes[self.facts.edges[edge].reader_lane].now;
+        item.published = self.lanes[self.tables.edges[edge].reader_lane].now;
         item
     }
 
     /// Keeps an item for the next epoch.
     fn defer(&mut self, edge: usize, item: Staged) -> Result<(), Halt> {
         let item = self.published_now(edge, item);
-        match self.facts.edges[edge].kind {
+        match self.tables.edges[edge].kind {
             EdgeKind::Async => return self.admit(edge, item),
             EdgeKind::State => {
                 self.counts.publication.state += 1;
-                if let Some(key) = &self.facts.edges[edge].key {
+                if let Some(key) = &self.tables.edges[edge].key {
                     self.store_writes.push((key.clone(), item.payload.clone()));
                 }
             }
@@ -220,7 +220,7 @@ impl Machine {
 
     /// Lets an item onto an async edge, if it may have one more on its way.
     fn admit(&mut self, edge: usize, item: Staged) -> Result<(), Halt> {
-        let limit = self.facts.edges[edge].max_inflight as u64;
+        let limit = self.tables.edges[edge].max_inflight as u64;
         let overflow = self.plan.graph.edges[edge].policy.overflow;
         let full = limit > 0 && self.counts.asynchronous[edge].in_flight >= limit;
         let replaces = matches!(overflow, Overflow::Overwrite | Overflow::DropOldest);

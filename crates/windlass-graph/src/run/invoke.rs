@@ -101,9 +101,9 @@ impl Machine {
             return Ok(0);
         }
         let outside = self.outside_of(component);
-        let now = self.lanes[self.facts.components[component].lane].now;
+        let now = self.lanes[self.tables.components[component].lane].now;
         // A member of a loop may publish to itself: what it has got is fixed before it runs.
-        if self.hold.is_none() && self.facts.components[component].plain.is_some() {
+        if self.hold.is_none() && self.tables.components[component].plain.is_some() {
             return self.step_plainly(component, now, outside);
         }
         self.step_by_trigger(component, now, outside, iteration)
@@ -145,7 +145,7 @@ impl Machine {
     /// Runs a component once for each message, straight from the channels.
     fn step_plainly(&mut self, component: usize, now: u64, outside: From) -> Result<u64, Halt> {
         let edge_of = |machine: &Machine, nth: usize| {
-            let edges = machine.facts.components[component].plain.as_ref()?;
+            let edges = machine.tables.components[component].plain.as_ref()?;
             edges.get(nth).map(|&edge| edge as usize)
         };
         let mut inputs = std::mem::take(&mut self.inputs);
@@ -236,11 +236,11 @@ impl Machine {
         start: u64,
     ) -> Call {
         self.transaction += 1;
-        let facts = &self.facts.components[component];
+        let row = &self.tables.components[component];
         Call {
             transaction: self.transaction,
             iteration,
-            cancel_at: match facts.max_callback {
+            cancel_at: match row.max_callback {
                 0 => 0,
                 limit => start.saturating_add(limit),
             },
@@ -248,7 +248,7 @@ impl Machine {
                 true => self.played_cancel(),
                 false => None,
             },
-            now: self.lanes[facts.lane].now,
+            now: self.lanes[row.lane].now,
             origin: Origin::of(inputs),
         }
     }
@@ -256,14 +256,14 @@ impl Machine {
     /// Says how much room there is on the edges that may say no.
     #[inline]
     pub(crate) fn fill_room(&self, component: usize, out: &mut Outbox) {
-        for &edge in &self.facts.components[component].limited {
-            let facts = &self.facts.edges[edge as usize];
+        for &edge in &self.tables.components[component].limited {
+            let row = &self.tables.edges[edge as usize];
             let mut room = usize::MAX;
-            if facts.refuses_early {
+            if row.refuses_early {
                 let pending = self.counts.asynchronous[edge as usize].in_flight as usize;
-                room = facts.max_inflight.saturating_sub(pending);
+                room = row.max_inflight.saturating_sub(pending);
             }
-            if facts.holds_off {
+            if row.holds_off {
                 let deferred = self.deferred.iter().filter(|item| item.edge == edge);
                 let free = self.channels[edge as usize].room();
                 room = room.min(free.saturating_sub(deferred.count()));
@@ -295,11 +295,11 @@ impl Machine {
         }
         for &edge in &out.refused {
             // An edge that holds its source off loses nothing, and counts nothing.
-            if self.facts.edges[edge as usize].refuses_early {
+            if self.tables.edges[edge as usize].refuses_early {
                 self.count_refused_async(edge as usize, finished.call.transaction);
             }
         }
-        if self.facts.components[component].is_finite_source {
+        if self.tables.components[component].is_finite_source {
             self.source_publishes += u64::from(!out.staged.is_empty());
             let waits = !out.refused.is_empty() && out.staged.is_empty() && !out.finished;
             self.held_ticks += u64::from(waits && finished.failed.is_none());
@@ -323,31 +323,31 @@ impl Machine {
     }
 
     fn count_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
-        let facts = &self.facts.components[component];
+        let row = &self.tables.components[component];
         let duration = finished.end - finished.start;
         let counts = &mut self.counts.components[component];
         counts.execution += 1;
         counts.last_duration_ns = duration;
         counts.max_duration_ns = counts.max_duration_ns.max(duration);
         counts.max_in_flight = counts.max_in_flight.max(1);
-        if facts.budget > 0 && duration > facts.budget {
+        if row.budget > 0 && duration > row.budget {
             counts.budget_overrun += 1;
             counts.timeout_budget_exceeded += 1;
         }
-        let asked = facts.max_callback > 0 && duration > facts.max_callback;
+        let asked = row.max_callback > 0 && duration > row.max_callback;
         counts.cancellation_requested += u64::from(asked || out.observed_cancel);
         counts.cancellation_observed += u64::from(out.observed_cancel);
         counts.timeout += u64::from(out.timed_out);
-        let lane = &mut self.lanes[facts.lane];
+        let lane = &mut self.lanes[row.lane];
         lane.tick_used += duration;
         lane.counts.completed += 1;
         lane.counts.last_callback_ns = duration;
-        lane.counts.completed_by_priority[facts.priority] += 1;
+        lane.counts.completed_by_priority[row.priority] += 1;
     }
 
     fn trace_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
-        let facts = self.facts.clone();
-        let facts = &facts.components[component];
+        let tables = self.tables.clone();
+        let row = &tables.components[component];
         let origin = finished.call.origin;
         let event = |machine: &Machine, name, at| Recorded {
             worker: finished.worker,
@@ -372,8 +372,8 @@ impl Machine {
         self.trace.push(span);
         let end = event(self, TraceName::ComponentExecuteEnd, finished.end);
         self.trace.push(end);
-        let budget = facts.budget > 0 && duration > facts.budget;
-        let asked = facts.max_callback > 0 && duration > facts.max_callback;
+        let budget = row.budget > 0 && duration > row.budget;
+        let asked = row.max_callback > 0 && duration > row.max_callback;
         for (name, happened) in [
             (TraceName::ComponentTimeoutBudgetExceeded, budget),
             (
@@ -405,7 +405,7 @@ impl Machine {
         let on_error = match out.forced {
             // The run has to stop, whatever the graph says about errors.
             true => OnError::FailFast,
-            false => self.facts.components[component].on_error,
+            false => self.tables.components[component].on_error,
         };
         if out.forced {
             self.forced.push(component);

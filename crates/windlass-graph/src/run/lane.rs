@@ -9,11 +9,11 @@ use windlass_runtime::dispatch::DispatcherError;
 
 use super::cadence::Cadence;
 use super::counts::LaneCounts;
-use super::facts::nanos;
 use super::health::{HealthKind, Place};
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::spread::Spread;
+use super::tables::nanos;
 use super::threads::{Pool, pools_of};
 use super::trace::{Recorded, TraceName};
 use super::trigger::follows_time;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use windlass_core::sync::clock;
 use windlass_runtime::time::timeout;
 
-use super::facts::nanos;
 use super::invoke::outcome;
 use super::machine::{Halt, Machine};
 use super::options::{RunOptions, Snapshot};
 use super::result::ErrorCode;
+use super::tables::nanos;
 use super::trace::TraceName;
 use crate::component::{Drain, Setup};
 

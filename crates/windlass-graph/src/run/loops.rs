@@ -5,9 +5,9 @@
 
 use windlass_core::sync::clock;
 
-use super::facts::nanos;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
+use super::tables::nanos;
 use super::trace::{Recorded, TraceName};
 use crate::component::{LoopReport, Staged};
 use windlass_plan::model::{Convergence, LoopKind, LoopPolicy, Overflow, PartialSuccess};
@@ -115,7 +115,7 @@ impl Machine {
 
     /// The edges that bring messages into a region.
     fn edges_into(&self, region: usize) -> Vec<usize> {
-        let edges = self.facts.edges.iter().enumerate();
+        let edges = self.tables.edges.iter().enumerate();
         let into = edges.filter(|(_, e)| e.region_to == region && e.region_from != region);
         into.map(|(edge, _)| edge).collect()
     }

@@ -136,7 +136,7 @@ impl Machine {
     /// Whether a component is a source that comes to an end, and has not yet.
     pub(crate) fn is_unfinished_source(&self, component: usize) -> bool {
         let member = &self.members[component];
-        self.facts.components[component].is_finite_source && member.may_finish()
+        self.tables.components[component].is_finite_source && member.may_finish()
     }
 
     /// A number that changes as long as the sources that come to an end get on: they publish, or time passes for them.
@@ -145,7 +145,7 @@ impl Machine {
         let components = 0..self.members.len();
         let mut clocks = components
             .filter(|&component| self.is_unfinished_source(component))
-            .map(|component| self.lanes[self.facts.components[component].lane].now)
+            .map(|component| self.lanes[self.tables.components[component].lane].now)
             .peekable();
         clocks.peek()?;
         Some(clocks.fold(self.source_publishes, u64::wrapping_add))

@@ -16,7 +16,6 @@ use super::apart::Apart;
 use super::channel::Channel;
 use super::control::Inbox;
 use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts, RunCounts};
-use super::facts::{Facts, NOT_HERE};
 use super::health::{Health, Place};
 use super::lane::LaneState;
 use super::loops::{Hold, LoopState};
@@ -25,6 +24,7 @@ use super::options::RunOptions;
 use super::overlap::Overlap;
 use super::result::{ErrorCode, RuntimeError};
 use super::store::Store;
+use super::tables::{NOT_HERE, Tables};
 use super::tap::Tapping;
 use super::threads::Memory;
 use super::trace::{Recorded, TraceName, Tracing};
@@ -39,7 +39,7 @@ use windlass_value::Payload;
 /// Everything that a run owns.
 pub(crate) struct Machine {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) facts: Arc<Facts>,
+    pub(crate) tables: Arc<Tables>,
     pub(crate) env: Arc<Env>,
     pub(crate) members: Vec<Member>,
     /// The components that have a door to the world outside.
@@ -165,7 +165,7 @@ impl Machine {
         tracing: bool,
     ) -> Machine {
         let graph = &plan.graph;
-        let facts = Facts::new(
+        let tables = Tables::new(
             &plan,
             overlap,
             |c| members[c].preemptible,
@@ -174,7 +174,7 @@ impl Machine {
         let channels = graph.edges.iter().enumerate();
         let channels = channels.map(|(e, edge)| {
             let channel = Channel::new(e, plan.edges[e].to_port, edge);
-            channel.holding_off(facts.edges[e].holds_off)
+            channel.holding_off(tables.edges[e].holds_off)
         });
         let channels: Vec<Channel> = channels.collect();
         let store = match &options.restore {
@@ -191,7 +191,7 @@ impl Machine {
                 tracing,
                 script: None,
             }),
-            facts: Arc::new(facts),
+            tables: Arc::new(tables),
             members,
             doors: Vec::new(),
             channels,
@@ -259,14 +259,14 @@ impl Machine {
 
     async fn regions(&mut self) -> Result<(), Halt> {
         self.begin().await?;
-        match self.facts.overlap.is_possible {
+        match self.tables.overlap.is_possible {
             true => self.regions_overlapping().await?,
             false => {
                 let plan = self.plan.clone();
-                let facts = self.facts.clone();
+                let tables = self.tables.clone();
                 for &place in &plan.order {
                     // Most are run here, without a future to wait for.
-                    let component = facts.here[place];
+                    let component = tables.here[place];
                     if component == NOT_HERE {
                         self.region_in_turn(&plan, place).await?;
                     } else if !self.skips(&plan.regions[place]) {
@@ -289,7 +289,7 @@ impl Machine {
         match region.composite_loop {
             None => {
                 let component = region.components[0];
-                match self.facts.components[component].pool {
+                match self.tables.components[component].pool {
                     None => self.step_inline(component, 0)?,
                     Some(_) => self.step_on_pool(component, 0).await?,
                 };
@@ -312,7 +312,7 @@ impl Machine {
 
     /// Runs whatever a component's trigger makes of what has come; gives how many invocations that were.
     pub(crate) async fn step(&mut self, component: usize, iteration: u64) -> Result<u64, Halt> {
-        match self.facts.components[component].pool {
+        match self.tables.components[component].pool {
             None => self.step_inline(component, iteration),
             Some(_) => self.step_on_pool(component, iteration).await,
         }
@@ -379,7 +379,7 @@ impl Machine {
     pub(crate) fn recorded(&self, name: TraceName, component: usize, at: u64) -> Recorded {
         Recorded {
             component: component as u32,
-            lane: self.facts.components[component].lane as u32,
+            lane: self.tables.components[component].lane as u32,
             ..Recorded::new(name, self.env.epoch, at)
         }
     }

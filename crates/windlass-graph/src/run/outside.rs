@@ -56,7 +56,7 @@ impl Machine {
             return From::Nowhere;
         }
         let woken = std::mem::take(&mut member.woken);
-        let lane = &self.lanes[self.facts.components[component].lane];
+        let lane = &self.lanes[self.tables.components[component].lane];
         match lane.cadence_on_clock.is_some() && !woken {
             // Its lane's ticks are what counts.
             true => From::Nowhere,

@@ -70,7 +70,7 @@ impl Machine {
     /// The regions of an epoch, as far ahead of their turns as may be.
     pub(crate) async fn regions_overlapping(&mut self) -> Result<(), Halt> {
         let plan = self.plan.clone();
-        let facts = self.facts.clone();
+        let tables = self.tables.clone();
         let mut committed = vec![false; plan.regions.len()];
         // None: not due in this epoch.
         let mut flights: VecDeque<Option<Ahead>> = VecDeque::new();
@@ -79,7 +79,7 @@ impl Machine {
         for (turn, &place) in plan.order.iter().enumerate() {
             while let Some(&next) = plan.order.get(ahead) {
                 let region = &plan.regions[next];
-                let may_fly = facts.overlap.may_fly[next]
+                let may_fly = tables.overlap.may_fly[next]
                     // What it says about itself during its turn counts in its turn.
                     && !self.members[region.components[0]].has_door
                     && region.incoming.iter().all(|&before| committed[before])
@@ -119,6 +119,6 @@ impl Machine {
     }
 
     fn has_threads(&self, component: usize) -> bool {
-        self.facts.components[component].pool.is_some()
+        self.tables.components[component].pool.is_some()
     }
 }

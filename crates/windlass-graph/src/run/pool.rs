@@ -173,7 +173,7 @@ impl Machine {
         }
         let outside = self.outside_of(component);
         let mut ready = self.ready.take().unwrap_or_default();
-        let now = self.lanes[self.facts.components[component].lane].now;
+        let now = self.lanes[self.tables.components[component].lane].now;
         self.triggers[component].check(
             &mut self.channels,
             now,
@@ -195,7 +195,7 @@ impl Machine {
 
     /// Leaves as many as the lane admits.
     fn admit_invocations(&mut self, component: usize, ready: &mut Ready) -> Result<(), Halt> {
-        let place = self.facts.components[component].lane;
+        let place = self.tables.components[component].lane;
         let lane = &self.plan.graph.lanes[place];
         if lane.kind != LaneKind::ThreadPool {
             return Ok(());
@@ -207,7 +207,7 @@ impl Machine {
         }
         let counts = &mut self.lanes[place].counts;
         counts.rejected += beyond as u64;
-        if self.facts.components[component].priority >= Priority::Low as usize {
+        if self.tables.components[component].priority >= Priority::Low as usize {
             counts.low_priority_rejected += beyond as u64;
         }
         if lane.overflow == LaneOverflow::FailFast {
@@ -241,16 +241,16 @@ impl Machine {
 
     fn take_off(&mut self, component: usize, ready: &mut Ready, iteration: u64) -> Flight {
         let size = ready.list.len() as u64;
-        let facts = self.facts.clone();
-        let facts = &facts.components[component];
+        let tables = self.tables.clone();
+        let row = &tables.components[component];
         if let Some(pool) = self.pool(component) {
             let width = pool.width as u64;
-            let counts = &mut self.lanes[facts.lane].counts;
+            let counts = &mut self.lanes[row.lane].counts;
             counts.in_flight = counts.in_flight.max(size);
             counts.queue_depth = counts.queue_depth.max(size.saturating_sub(width));
         }
         let reentrant = self.members[component].reentrant.clone();
-        let reentrant = reentrant.filter(|_| facts.reentrant && facts.overlaps_itself);
+        let reentrant = reentrant.filter(|_| row.reentrant && row.overlaps_itself);
         let mut flight = Flight {
             component,
             start: clock::now(),
@@ -269,7 +269,7 @@ impl Machine {
             }
             None => {
                 let mut calls = self.numbered(component, ready, iteration);
-                if !facts.limited.is_empty() {
+                if !row.limited.is_empty() {
                     // How much room an async edge has depends on what was committed before.
                     flight.rest = calls.drain(1..).collect();
                 }
@@ -327,21 +327,21 @@ impl Machine {
         body: JobBody,
     ) -> oneshot::Receiver<Done> {
         let (answer, answered) = oneshot::channel();
-        let facts = &self.facts.components[component];
+        let row = &self.tables.components[component];
         let pool = self.pool(component);
         let job = Job {
             env: self.env.clone(),
             component,
             calls,
             body,
-            max_callback: facts.max_callback,
+            max_callback: row.max_callback,
             leash: self.members[component].leash.clone(),
-            goes_on: facts.on_error == OnError::Continue,
+            goes_on: row.on_error == OnError::Continue,
             workers: pool.map(|pool| pool.workers.clone()),
             answer,
         };
         match pool {
-            Some(pool) => pool.send(facts.priority, job),
+            Some(pool) => pool.send(row.priority, job),
             None => job.run(),
         }
         answered
@@ -356,7 +356,7 @@ impl Machine {
             false => self.land_one_by_one(&mut flight, &mut workers).await?,
         }
         self.clock = clock::now();
-        let lane = self.facts.components[component].lane;
+        let lane = self.tables.components[component].lane;
         let pool = self.pool(component);
         let pool = pool.map(|pool| (pool.workers.most_active(), pool.guarded()));
         if let Some((most, guarded)) = pool {
@@ -390,7 +390,7 @@ impl Machine {
         let width = self.pool(component).map_or(1, |pool| pool.width) as u64;
         let counts = &mut self.counts.components[component];
         counts.max_in_flight = counts.max_in_flight.max(flight.size.min(width));
-        if !self.facts.components[component].in_order {
+        if !self.tables.components[component].in_order {
             match self.script.as_deref() {
                 Some(script) => {
                     called.sort_by_key(|c: &Called| script.position(c.finished.call.transaction));
@@ -486,7 +486,7 @@ impl Machine {
 
     /// The threads that a component runs on, if its lane has some.
     fn pool(&self, component: usize) -> Option<&Pool> {
-        let facts = &self.facts.components[component];
-        self.lanes[facts.lane].pools.get(facts.pool?)
+        let row = &self.tables.components[component];
+        self.lanes[row.lane].pools.get(row.pool?)
     }
 }

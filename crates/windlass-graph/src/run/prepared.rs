@@ -15,7 +15,6 @@ use windlass_sync::CancellationToken;
 use windlass_sync::channel::oneshot;
 
 use super::control::{Closing, Control, Inbox, manual_lane};
-use super::facts::nanos;
 use super::graphs::{Entered, Graphs};
 use super::invoke::outcome;
 use super::lane::LaneState;
@@ -23,6 +22,7 @@ use super::machine::{Halt, Machine, Member};
 use super::options::RunOptions;
 use super::overlap::Overlap;
 use super::result::{ErrorCode, RunResult, StopReason};
+use super::tables::nanos;
 use super::taping::replay_options;
 use super::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictly};
 use super::trace::Trace;

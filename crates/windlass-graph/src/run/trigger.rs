@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use super::channel::Channel;
-use super::facts::nanos;
 use super::health::Health;
+use super::tables::nanos;
 use crate::component::Received;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{

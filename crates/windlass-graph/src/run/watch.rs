@@ -44,10 +44,10 @@ use windlass_runtime::time::{Instant, precise::block_until_or};
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
 
-use super::facts::nanos;
 use super::machine::{Halt, Machine};
 use super::options::RunOptions;
 use super::result::ErrorCode;
+use super::tables::nanos;
 use crate::component::{Interrupt, Outbox};
 
 /// The thread that ends invocations. It goes with the last leash, so that one on a pool is ended
@@ -358,7 +358,7 @@ impl Machine {
             let code = ErrorCode::ComponentActivate;
             self.halt("activate", code, Some(component), message)
         })?;
-        let limit = self.facts.components[component].timeout;
+        let limit = self.tables.components[component].timeout;
         let watch = self.watch.as_ref();
         self.members[component].leash = watch.map(|watch| watch.add(interrupt, limit));
         Ok(())

@@ -1,4 +1,5 @@
-//! What a run needs to know of each component and edge at every invocation, out of the plan.
+//! Tables with one row per component and one per edge: what a run looks up at every invocation,
+//! taken out of the plan once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,11 @@ use crate::component::refuses_early;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{CopyPolicy, EdgeKind, LaneKind, Mode, OnError};
 
-/// What does not change in a run.
+/// The tables of a run. Nothing in them changes while it runs.
 #[derive(Debug)]
-pub(crate) struct Facts {
-    pub(crate) components: Vec<ComponentFacts>,
-    pub(crate) edges: Vec<EdgeFacts>,
+pub(crate) struct Tables {
+    pub(crate) components: Vec<ComponentRow>,
+    pub(crate) edges: Vec<EdgeRow>,
     /// The edges whose values become visible an epoch later by their mode.
     pub(crate) previous_tick: Vec<usize>,
     pub(crate) overlap: Overlap,
@@ -26,7 +27,7 @@ pub(crate) struct Facts {
 pub(crate) const NOT_HERE: u32 = u32::MAX;
 
 #[derive(Debug)]
-pub(crate) struct ComponentFacts {
+pub(crate) struct ComponentRow {
     pub(crate) lane: usize,
     /// 0 is the highest.
     pub(crate) priority: usize,
@@ -54,7 +55,7 @@ pub(crate) struct ComponentFacts {
 }
 
 #[derive(Debug)]
-pub(crate) struct EdgeFacts {
+pub(crate) struct EdgeRow {
     pub(crate) kind: EdgeKind,
     /// The lane of the component at its end.
     pub(crate) reader_lane: usize,
@@ -82,7 +83,7 @@ fn earlier(one: u64, other: u64) -> u64 {
     }
 }
 
-impl Facts {
+impl Tables {
     /// `preemptible` says whether the invocations of a component can be ended from outside, `is_finite` whether it is a
     /// source that comes to an end.
     pub(crate) fn new(
@@ -90,7 +91,7 @@ impl Facts {
         overlap: Overlap,
         preemptible: impl Fn(usize) -> bool,
         is_finite: impl Fn(usize) -> bool,
-    ) -> Facts {
+    ) -> Tables {
         let graph = &plan.graph;
         let holds_off =
             |e: usize| graph.edges[e].policy.backpressure && is_finite(plan.edges[e].from);
@@ -105,7 +106,7 @@ impl Facts {
                 true => (asked, limit),
                 false => (earlier(asked, limit), 0),
             };
-            ComponentFacts {
+            ComponentRow {
                 lane: plan.nodes[c].lane,
                 priority: component.execution.priority as usize,
                 budget: nanos(component.execution.budget),
@@ -124,7 +125,7 @@ impl Facts {
                 overlaps_itself: graph.lanes[plan.nodes[c].lane].kind == LaneKind::ThreadPool,
             }
         };
-        let edge = |(e, edge): (usize, &windlass_plan::model::Edge)| EdgeFacts {
+        let edge = |(e, edge): (usize, &windlass_plan::model::Edge)| EdgeRow {
             kind: edge.kind,
             reader_lane: plan.nodes[plan.edges[e].to].lane,
             region_from: plan.region_of[plan.edges[e].from],
@@ -145,7 +146,7 @@ impl Facts {
             },
             _ => NOT_HERE,
         };
-        Facts {
+        Tables {
             overlap,
             here: plan.regions.iter().map(here).collect(),
             components: graph.components.iter().enumerate().map(component).collect(),
