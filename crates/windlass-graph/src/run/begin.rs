@@ -10,7 +10,7 @@ use super::trace::{Recorded, TraceName};
 impl Machine {
     pub(crate) async fn begin(&mut self) -> Result<(), Halt> {
         // First of all: everything else may concern what a loop has taken along.
-        let mut held = self.join_apart().await?;
+        let mut held = self.join_async_loops().await?;
         self.look_outside();
         self.commit_store();
         self.commit_config()?;

@@ -132,14 +132,14 @@ impl Machine {
         if open && (asked || self.has_news() || !self.deferred.is_empty()) {
             return AT_ONCE;
         }
-        if self.on_clock && self.has_finished_apart() {
+        if self.on_clock && self.has_finished_async_loop() {
             return AT_ONCE;
         }
         let instant = self.on_clock.then(|| self.next_instant()).flatten();
         if instant.is_some() {
             return instant;
         }
-        let expects = || self.expects_news() || self.waits_for_steps() || self.is_apart();
+        let expects = || self.expects_news() || self.waits_for_steps() || self.has_async_loops();
         // Simulated time passes in epochs.
         let passes = || !self.on_clock && self.follows_time();
         match idle && expects() && !passes() {
@@ -152,7 +152,7 @@ impl Machine {
     fn follows_time(&self) -> bool {
         let triggers = self.triggers.iter().zip(&self.members);
         let mut triggers = triggers.filter(|(_, member)| member.active && !member.finished);
-        triggers.any(|(trigger, _)| trigger.next_wake().is_some()) || self.is_apart()
+        triggers.any(|(trigger, _)| trigger.next_wake().is_some()) || self.has_async_loops()
     }
 
     /// Says which lanes are due.

@@ -77,7 +77,10 @@ impl Machine {
     }
 
     fn may_run(&self, region: usize, composite: usize, policy: &LoopPolicy) -> bool {
-        let busy = self.apart.iter().any(|apart| apart.region == region);
+        let busy = self
+            .async_loops
+            .iter()
+            .any(|async_loop| async_loop.region == region);
         let early = self
             .loop_wake(composite)
             .is_some_and(|wake| self.loop_now(composite) < wake);

@@ -2,7 +2,7 @@
 //!
 //! One task owns the machine and does everything in order. Only the calls of components on `thread_pool` lanes
 //! happen elsewhere: they get what they need by value, and bring back what they ask for. A composite loop that
-//! runs beside the epochs (`async_task`) gets a machine of its own with its members in it (`apart.rs`).
+//! runs beside the epochs (`async_task`) gets a machine of its own with its members in it (`async_loop.rs`).
 //!
 //! An epoch: the store and new configurations are committed (`begin.rs`); what was deferred becomes visible;
 //! each region runs (`invoke.rs`, `pool.rs`, `loops.rs`) and what it published is committed (`commit.rs`).
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use windlass_core::sync::{CoarseClock, clock};
 use windlass_runtime::dispatch::Attributes;
 
-use super::apart::Apart;
+use super::async_loop::AsyncLoop;
 use super::channel::Channel;
 use super::control::Inbox;
 use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts, RunCounts};
@@ -53,7 +53,7 @@ pub(crate) struct Machine {
     pub(crate) store_writes: Vec<(Arc<str>, Payload)>,
     /// What a loop that is running keeps to itself.
     pub(crate) hold: Option<Hold>,
-    pub(crate) apart: Vec<Apart>,
+    pub(crate) async_loops: Vec<AsyncLoop>,
     pub(crate) taps: Vec<Tapping>,
     pub(crate) inbox: Arc<Inbox>,
     /// The configuration of each component, as it is now.
@@ -203,7 +203,7 @@ impl Machine {
             deferred: Vec::new(),
             store_writes: Vec::new(),
             hold: None,
-            apart: Vec::new(),
+            async_loops: Vec::new(),
             taps: Vec::new(),
             inbox,
             configs: graph.components.iter().map(|c| c.config.clone()).collect(),

@@ -1,6 +1,6 @@
 //! Running a graph.
 
-mod apart;
+mod async_loop;
 mod begin;
 mod cadence;
 mod channel;

@@ -452,7 +452,7 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
     if let Some(playback) = machine.tape.as_mut().and_then(Tape::playback) {
         playback.end_epochs();
     }
-    if machine.is_apart() && machine.abandon_apart().await.is_err() {
+    if machine.has_async_loops() && machine.abandon_async_loops().await.is_err() {
         reason = StopReason::Error;
     }
     let tape_end = machine.end_tape(reason);
@@ -526,7 +526,7 @@ impl Machine {
     /// Whether messages wait for nothing but time.
     fn waits_for_time(&self) -> bool {
         let windows = self.triggers.iter().any(|t| t.window_end().is_some());
-        windows || self.is_apart()
+        windows || self.has_async_loops()
     }
 }
 

@@ -19,22 +19,22 @@ use super::result::ErrorCode;
 use crate::component::Staged;
 use crate::record::{BESIDE_SHIFT, Tape, TapeKind};
 
-/// A loop that is under way.
-pub(crate) struct Apart {
+/// A loop that runs in a task of its own, beside the epochs.
+pub(crate) struct AsyncLoop {
     pub(crate) region: usize,
-    under_way: JoinHandle<Back>,
+    under_way: JoinHandle<AsyncLoopEnd>,
 }
 
-/// What comes back.
-struct Back {
+/// What the task of a loop returns: its machine, to be merged, and how the loop ended.
+struct AsyncLoopEnd {
     machine: Box<Machine>,
     result: Result<(), Halt>,
 }
 
-/// Wakes the run when the task has ended.
-struct Rings(Arc<Notify>);
+/// Wakes the run when the task of a loop has ended.
+struct NotifyOnDrop(Arc<Notify>);
 
-impl Drop for Rings {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
         self.0.notify_one();
     }
@@ -49,14 +49,14 @@ impl Machine {
         let future = async move {
             let result = machine.iterate(region, composite).await;
             // The run may wait for nothing else.
-            let _rings = Rings(bell);
-            Back { machine, result }
+            let _rings = NotifyOnDrop(bell);
+            AsyncLoopEnd { machine, result }
         };
         let under_way = match self.lanes[lane].pools.first() {
             Some(pool) => pool.spawn(future),
             None => windlass_runtime::spawn(future),
         };
-        self.apart.push(Apart { region, under_way });
+        self.async_loops.push(AsyncLoop { region, under_way });
     }
 
     /// A machine with the members of a region in it.
@@ -105,7 +105,7 @@ impl Machine {
             deferred: Vec::new(),
             store_writes: Vec::new(),
             hold: None,
-            apart: Vec::new(),
+            async_loops: Vec::new(),
             taps: Vec::new(),
             inbox: self.inbox.clone(),
             configs: Vec::new(),
@@ -147,16 +147,16 @@ impl Machine {
     }
 
     /// Takes back the loops that were sent off and are to come back now; gives what each published to the outside.
-    pub(crate) async fn join_apart(&mut self) -> Result<Vec<Vec<Staged>>, Halt> {
-        if !self.is_apart() {
+    pub(crate) async fn join_async_loops(&mut self) -> Result<Vec<Vec<Staged>>, Halt> {
+        if !self.has_async_loops() {
             return Ok(Vec::new());
         }
         let mut held = Vec::new();
         let all = !self.on_clock || self.inbox.is_asked();
-        let (back, away) = std::mem::take(&mut self.apart)
+        let (back, away) = std::mem::take(&mut self.async_loops)
             .into_iter()
-            .partition(|apart| all || self.comes_back(apart));
-        self.apart = away;
+            .partition(|async_loop| all || self.comes_back(async_loop));
+        self.async_loops = away;
         self.take_back(back, &mut held).await?;
         // What went between their members has not been seen yet.
         self.feed_taps();
@@ -164,22 +164,24 @@ impl Machine {
     }
 
     /// Whether a loop has ended; in a replay, whether it came back in this epoch.
-    fn comes_back(&self, apart: &Apart) -> bool {
+    fn comes_back(&self, async_loop: &AsyncLoop) -> bool {
         match &self.joins {
-            Some(joins) => joins.contains(&self.plan.regions[apart.region].id),
-            None => apart.under_way.is_finished(),
+            Some(joins) => joins.contains(&self.plan.regions[async_loop.region].id),
+            None => async_loop.under_way.is_finished(),
         }
     }
 
     /// Whether a loop has ended that is still to be taken back.
-    pub(crate) fn has_finished_apart(&self) -> bool {
-        self.apart.iter().any(|apart| apart.under_way.is_finished())
+    pub(crate) fn has_finished_async_loop(&self) -> bool {
+        self.async_loops
+            .iter()
+            .any(|async_loop| async_loop.under_way.is_finished())
     }
 
     /// Takes back the loops that were sent off when no epoch follows: what they published is not seen.
-    pub(crate) async fn abandon_apart(&mut self) -> Result<(), Halt> {
+    pub(crate) async fn abandon_async_loops(&mut self) -> Result<(), Halt> {
         let mut held = Vec::new();
-        let all = std::mem::take(&mut self.apart);
+        let all = std::mem::take(&mut self.async_loops);
         let result = self.take_back(all, &mut held).await;
         for item in held.iter().flatten() {
             self.counts.publication.composite_discarded += 1;
@@ -190,13 +192,13 @@ impl Machine {
 
     async fn take_back(
         &mut self,
-        back: Vec<Apart>,
+        back: Vec<AsyncLoop>,
         held: &mut Vec<Vec<Staged>>,
     ) -> Result<(), Halt> {
         let mut result = Ok(());
-        for apart in back {
-            let region = apart.region;
-            let back = match apart.under_way.await {
+        for async_loop in back {
+            let region = async_loop.region;
+            let back = match async_loop.under_way.await {
                 Ok(back) => back,
                 Err(error) => {
                     let id = &self.plan.regions[region].id;
@@ -261,7 +263,7 @@ impl Machine {
     }
 
     /// Whether a loop is under way.
-    pub(crate) fn is_apart(&self) -> bool {
-        !self.apart.is_empty()
+    pub(crate) fn has_async_loops(&self) -> bool {
+        !self.async_loops.is_empty()
     }
 }
