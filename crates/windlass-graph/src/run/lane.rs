@@ -10,9 +10,9 @@ use windlass_runtime::dispatch::DispatcherError;
 use super::cadence::Cadence;
 use super::counts::LaneCounts;
 use super::health::{HealthKind, Place};
+use super::histogram::Histogram;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
-use super::spread::Spread;
 use super::tables::nanos;
 use super::threads::{Pool, pools_of};
 use super::trace::{Recorded, TraceName};
@@ -41,7 +41,7 @@ pub(crate) struct LaneState {
     pub(crate) pools: Vec<Pool>,
     pub(crate) counts: LaneCounts,
     /// How late ticks on the real clock begin.
-    pub(crate) lateness: Spread,
+    pub(crate) lateness: Histogram,
     /// Steps that somebody has asked for, of a lane that waits for that.
     pub(crate) steps: u64,
     /// Whether it runs in every epoch all the same.
@@ -94,7 +94,7 @@ impl LaneState {
                 ..LaneCounts::default()
             },
             pools,
-            lateness: Spread::default(),
+            lateness: Histogram::default(),
             steps: 0,
             steps_always: false,
             tick_used: 0,
@@ -121,7 +121,7 @@ impl LaneState {
     pub(crate) fn beside(&self) -> LaneState {
         LaneState {
             counts: LaneCounts::default(),
-            lateness: Spread::default(),
+            lateness: Histogram::default(),
             tick_used: 0,
             ..self.clone()
         }

@@ -1,9 +1,8 @@
-//! How values are spread: what half of them, or nearly all of them, are below. Small and exact enough for people:
-//! a sixteenth of a value.
+//! A log-linear histogram; percentiles are exact to 1/16 of the value.
 
-/// How many values of each size there were.
+/// Counts values by size; answers which value a given part of them is not above.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spread {
+pub(crate) struct Histogram {
     /// Made with the first value.
     counts: Vec<u64>,
     total: u64,
@@ -13,7 +12,7 @@ pub(crate) struct Spread {
 const PARTS: u32 = 16;
 const PART_BITS: u32 = PARTS.trailing_zeros();
 
-impl Spread {
+impl Histogram {
     pub(crate) fn add(&mut self, value: u64) {
         if self.counts.is_empty() {
             self.counts = vec![0; place(u64::MAX) + 1];
@@ -57,7 +56,7 @@ fn greatest(place: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Spread, greatest, place};
+    use super::{Histogram, greatest, place};
 
     #[test]
     fn every_value_has_a_place_whose_greatest_is_near() {
@@ -71,14 +70,18 @@ mod tests {
 
     #[test]
     fn half_and_nearly_all_of_the_values_are_found() {
-        let mut spread = Spread::default();
-        assert_eq!(spread.at(0.5), 0);
-        (1..=1000).for_each(|value| spread.add(value));
-        assert!((500..=532).contains(&spread.at(0.5)), "{}", spread.at(0.5));
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.at(0.5), 0);
+        (1..=1000).for_each(|value| histogram.add(value));
         assert!(
-            (990..=1055).contains(&spread.at(0.99)),
+            (500..=532).contains(&histogram.at(0.5)),
             "{}",
-            spread.at(0.99)
+            histogram.at(0.5)
+        );
+        assert!(
+            (990..=1055).contains(&histogram.at(0.99)),
+            "{}",
+            histogram.at(0.99)
         );
     }
 }
