@@ -7,7 +7,7 @@ mod channel;
 mod commit;
 mod control;
 mod counts;
-mod graphs;
+mod frontend;
 mod health;
 mod histogram;
 mod invoke;

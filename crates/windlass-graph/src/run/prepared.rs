@@ -15,7 +15,7 @@ use windlass_sync::CancellationToken;
 use windlass_sync::channel::oneshot;
 
 use super::control::{Closing, Control, Inbox, manual_lane};
-use super::graphs::{Entered, Graphs};
+use super::frontend::{Entered, GraphFrontEnd};
 use super::invoke::outcome;
 use super::lane::LaneState;
 use super::machine::{Halt, Machine, Member};
@@ -259,7 +259,8 @@ impl Run {
         options.stop = options.stop.child();
         let runtime = Handle::current_or_default();
         let under_way = &control.inbox.under_way;
-        let entered = Graphs::enter(&runtime, &prepared.plan, under_way, options.stop.clone());
+        let entered =
+            GraphFrontEnd::enter(&runtime, &prepared.plan, under_way, options.stop.clone());
         let mut machine =
             match prepared.machine(&runtime, &options, control.inbox, recording.as_deref()) {
                 Ok(machine) => machine,

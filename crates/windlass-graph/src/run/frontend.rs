@@ -1,4 +1,4 @@
-//! The graphs that run in a runtime: their turn in its shutdown.
+//! The front end of graphs: the runs of a runtime, and their turn in its shutdown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use windlass_plan::compile::Plan;
 
 /// The runs of a runtime.
 #[derive(Default)]
-pub(crate) struct Graphs {
+pub(crate) struct GraphFrontEnd {
     state: Mutex<State>,
     ended: Notify,
 }
@@ -68,11 +68,11 @@ impl Known {
 
 /// A run that the runtime knows of, until this is dropped.
 pub(crate) struct Entered {
-    graphs: Arc<Graphs>,
+    frontend: Arc<GraphFrontEnd>,
     id: u64,
 }
 
-impl Graphs {
+impl GraphFrontEnd {
     /// Makes a run known; none if the runtime is shutting down.
     pub(crate) fn enter(
         runtime: &Handle,
@@ -80,10 +80,10 @@ impl Graphs {
         under_way: &Arc<UnderWay>,
         stop: CancellationToken,
     ) -> Option<Entered> {
-        let graphs = runtime.attached_or::<Graphs>(|_| true, Arc::default());
-        let graphs = graphs.ok()?;
+        let frontend = runtime.attached_or::<GraphFrontEnd>(|_| true, Arc::default());
+        let frontend = frontend.ok()?;
         let id = {
-            let mut state = graphs.state.lock();
+            let mut state = frontend.state.lock();
             if state.stopping {
                 return None;
             }
@@ -97,7 +97,7 @@ impl Graphs {
             state.runs.push((id, known));
             id
         };
-        Some(Entered { graphs, id })
+        Some(Entered { frontend, id })
     }
 
     async fn all_ended(&self) {
@@ -113,12 +113,16 @@ impl Graphs {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.graphs.state.lock().runs.retain(|run| run.0 != self.id);
-        self.graphs.ended.notify_waiters();
+        self.frontend
+            .state
+            .lock()
+            .runs
+            .retain(|run| run.0 != self.id);
+        self.frontend.ended.notify_waiters();
     }
 }
 
-impl FrontEnd for Graphs {
+impl FrontEnd for GraphFrontEnd {
     fn stop(self: Arc<Self>, limit: Duration) -> Stopping {
         let tokens: Vec<CancellationToken> = {
             let mut state = self.state.lock();
