@@ -4,7 +4,7 @@
 //! happen elsewhere: they get what they need by value, and bring back what they ask for. A composite loop that
 //! runs beside the epochs (`async_task`) gets a machine of its own with its members in it (`async_loop.rs`).
 //!
-//! An epoch: the store and new configurations are committed (`begin.rs`); what was deferred becomes visible;
+//! An epoch: the store and new configurations are committed (`epoch_start.rs`); what was deferred becomes visible;
 //! each region runs (`invoke.rs`, `pool.rs`, `loops.rs`) and what it published is committed (`commit.rs`).
 
 use std::sync::Arc;
@@ -258,7 +258,7 @@ impl Machine {
     }
 
     async fn regions(&mut self) -> Result<(), Halt> {
-        self.begin().await?;
+        self.start_epoch().await?;
         match self.tables.overlap.is_possible {
             true => self.regions_overlapping().await?,
             false => {

@@ -1,12 +1,12 @@
 //! Running a graph.
 
 mod async_loop;
-mod begin;
 mod cadence;
 mod channel;
 mod commit;
 mod control;
 mod counts;
+mod epoch_start;
 mod frontend;
 mod health;
 mod histogram;

@@ -1,4 +1,4 @@
-//! How an epoch begins: the store, new configurations, the lanes' clocks, and what was deferred.
+//! The start of an epoch: the store, new configurations, the lanes' clocks, and what was deferred.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use super::machine::{Halt, Machine};
 use super::trace::{Recorded, TraceName};
 
 impl Machine {
-    pub(crate) async fn begin(&mut self) -> Result<(), Halt> {
+    /// Does everything of an epoch that comes before its regions, in this order.
+    pub(crate) async fn start_epoch(&mut self) -> Result<(), Halt> {
         // First of all: everything else may concern what a loop has taken along.
         let mut held = self.join_async_loops().await?;
         self.look_outside();
