@@ -17,7 +17,7 @@ impl Machine {
         self.commit_config()?;
         self.add_taps();
         self.take_steps();
-        self.tape_epoch();
+        self.record_epoch();
         self.tick_lanes();
         self.show_previous_ticks();
         self.commit_deferred()?;

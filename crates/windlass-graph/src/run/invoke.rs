@@ -288,7 +288,7 @@ impl Machine {
             self.members[component].look_held(out.held);
         }
         if self.tape.is_some() {
-            self.tape_call(component, finished, out);
+            self.record_call(component, finished, out);
         }
         if self.trace.on {
             self.trace_call(component, finished, out);

@@ -197,13 +197,13 @@ impl Machine {
         if self.script.is_some() {
             let cancelled = self.played_loop_stop(composite, pass) == Some(false);
             if cancelled {
-                self.tape_loop(composite, pass, false);
+                self.record_loop(composite, pass, false);
             }
             return cancelled;
         }
         let cancelled = self.env.stop.is_cancelled();
         if cancelled {
-            self.tape_loop(composite, pass, false);
+            self.record_loop(composite, pass, false);
         }
         cancelled
     }
@@ -219,13 +219,13 @@ impl Machine {
         if self.script.is_some() {
             let over = self.played_loop_stop(composite, pass) == Some(true);
             if over {
-                self.tape_loop(composite, pass, true);
+                self.record_loop(composite, pass, true);
             }
             return over;
         }
         let over = !policy.budget.is_zero() && clock::now() - begun > nanos(policy.budget);
         if over {
-            self.tape_loop(composite, pass, true);
+            self.record_loop(composite, pass, true);
         }
         over
     }

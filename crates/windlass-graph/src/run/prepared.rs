@@ -21,9 +21,9 @@ use super::lane::LaneState;
 use super::machine::{Halt, Machine, Member};
 use super::options::RunOptions;
 use super::overlap::Overlap;
+use super::recorder::replay_options;
 use super::result::{ErrorCode, RunResult, StopReason};
 use super::tables::nanos;
-use super::taping::replay_options;
 use super::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictly};
 use super::trace::Trace;
 use crate::component::{Catalog, Failure, Registry};
@@ -456,7 +456,7 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
     if machine.has_async_loops() && machine.abandon_async_loops().await.is_err() {
         reason = StopReason::Error;
     }
-    let tape_end = machine.end_tape(reason);
+    let tape_end = machine.end_recording(reason);
     let snapshot = options.snapshot.then(|| machine.take_snapshot());
     // Before the components are deactivated: a source that has not ended is told from one that was isolated.
     let losses = machine.losses(reason);

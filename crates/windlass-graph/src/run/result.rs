@@ -6,7 +6,7 @@ use super::health::HealthEvent;
 use super::losses::Loss;
 use super::metrics::Metrics;
 use super::options::Snapshot;
-use super::taping::TapeEnd;
+use super::recorder::RecordingEnd;
 use super::threads::LaneGrant;
 use super::trace::Trace;
 use windlass_plan::model::named;
@@ -43,7 +43,7 @@ pub struct RunResult {
     /// What the threads of lanes with OS attributes were found to have; and what was refused.
     pub lane_grants: Vec<LaneGrant>,
     /// What a replay found.
-    pub(crate) tape_end: Option<TapeEnd>,
+    pub(crate) tape_end: Option<RecordingEnd>,
 }
 
 named! {

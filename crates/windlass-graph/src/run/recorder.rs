@@ -1,4 +1,5 @@
-//! What a run writes down about itself, and what a recording tells it: see [`crate::record`].
+//! The recorder of a run: the lines it writes, and what a recording that is replayed decides for it.
+//! See [`crate::record`].
 
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl Machine {
     }
 
     /// An epoch has seen what it will see of the world outside.
-    pub(crate) fn tape_epoch(&mut self) {
+    pub(crate) fn record_epoch(&mut self) {
         let Some(tape) = &self.tape else {
             return;
         };
@@ -132,7 +133,7 @@ impl Machine {
     /// An invocation has ended.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tape_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
+    pub(crate) fn record_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
         let Some(tape) = &self.tape else {
             return;
         };
@@ -179,7 +180,7 @@ impl Machine {
     }
 
     /// A loop was stopped by the clock or by somebody.
-    pub(crate) fn tape_loop(&mut self, composite: usize, pass: u64, budget: bool) {
+    pub(crate) fn record_loop(&mut self, composite: usize, pass: u64, budget: bool) {
         if self.tape.is_none() {
             return;
         }
@@ -200,7 +201,7 @@ impl Machine {
     }
 
     /// The run is over.
-    pub(crate) fn end_tape(&mut self, reason: StopReason) -> Option<TapeEnd> {
+    pub(crate) fn end_recording(&mut self, reason: StopReason) -> Option<RecordingEnd> {
         let (kind, mut digest) = self.tape.take()?.open();
         digest.bytes(self.trace.digest.text().as_bytes());
         digest.bytes(reason.name().as_bytes());
@@ -222,7 +223,7 @@ impl Machine {
             }
             TapeKind::Replay(mut playback) => {
                 playback.finish();
-                Some(TapeEnd {
+                Some(RecordingEnd {
                     difference: playback.difference,
                     hash,
                 })
@@ -234,7 +235,7 @@ impl Machine {
 
 /// What a replay found.
 #[derive(Debug, Clone)]
-pub(crate) struct TapeEnd {
+pub(crate) struct RecordingEnd {
     pub(crate) difference: Option<RunDifference>,
     pub(crate) hash: String,
 }
