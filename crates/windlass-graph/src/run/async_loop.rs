@@ -127,7 +127,7 @@ impl Machine {
             memory: Default::default(),
             // The members have it with them.
             watch: None,
-            observing: None,
+            observer_feed: None,
             tape: self.tape.as_ref().map(Tape::of_part),
             script: self.script.clone(),
             reconfigured: Vec::new(),

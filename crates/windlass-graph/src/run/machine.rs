@@ -19,7 +19,7 @@ use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts,
 use super::health::{Health, Place};
 use super::lane::LaneState;
 use super::loops::{Hold, LoopState};
-use super::observing::Observing;
+use super::observer_feed::ObserverFeed;
 use super::options::RunOptions;
 use super::overlap::Overlap;
 use super::result::{ErrorCode, RuntimeError};
@@ -82,7 +82,7 @@ pub(crate) struct Machine {
     /// Who ends invocations that take too long, if some may not.
     pub(crate) watch: Option<Arc<Watch>>,
     /// Who is told what happens.
-    pub(crate) observing: Option<Box<Observing>>,
+    pub(crate) observer_feed: Option<Box<ObserverFeed>>,
     /// What it writes down about itself.
     pub(crate) tape: Option<Tape>,
     /// What a recording has decided.
@@ -223,7 +223,11 @@ impl Machine {
             driver: None,
             memory: Memory::default(),
             watch: None,
-            observing: options.observer.clone().map(Observing::new).map(Box::new),
+            observer_feed: options
+                .observer
+                .clone()
+                .map(ObserverFeed::new)
+                .map(Box::new),
             tape: None,
             script: None,
             reconfigured: Vec::new(),

@@ -17,7 +17,7 @@ mod loops;
 mod losses;
 mod machine;
 mod metrics;
-mod observing;
+mod observer_feed;
 mod options;
 mod outside;
 mod overlap;

@@ -1,4 +1,4 @@
-//! What a run tells its observer: see [`crate::observe`].
+//! The events that a run feeds to its observer: see [`crate::observe`].
 
 use windlass_core::sync::clock;
 
@@ -8,9 +8,9 @@ use super::result::StopReason;
 use super::trace::Trace;
 use crate::observe::{Level, Observed, Observer};
 
-/// What the observer of a run has been told.
+/// The observer of a run, and the counts at the last report: events carry the differences.
 #[derive(Debug)]
-pub(crate) struct Observing {
+pub(crate) struct ObserverFeed {
     observer: Observer,
     components: Vec<ComponentCounts>,
     /// Published, delivered, dropped and refused, by edge.
@@ -27,13 +27,13 @@ pub(crate) struct Observing {
     errors: usize,
     raised: u64,
     health: Vec<u64>,
-    /// Events of the trace that it has been told.
+    /// How many events of the trace the observer has got.
     traced: usize,
 }
 
-impl Observing {
-    pub(crate) fn new(observer: Observer) -> Observing {
-        Observing {
+impl ObserverFeed {
+    pub(crate) fn new(observer: Observer) -> ObserverFeed {
+        ObserverFeed {
             observer,
             components: Vec::new(),
             edges: Vec::new(),
@@ -54,44 +54,44 @@ impl Observing {
 
 impl Machine {
     pub(crate) fn observe_start(&mut self) {
-        let Some(observing) = &self.observing else {
+        let Some(feed) = &self.observer_feed else {
             return;
         };
         let event = Observed::new("run_started", 0, 0).with("graph", self.plan.graph.name.as_str());
-        observing.observer.take(Level::Summary, event);
+        feed.observer.take(Level::Summary, event);
     }
 
     /// An epoch has ended; gives whether the run should.
     pub(crate) fn observe_epoch(&mut self) -> bool {
-        let Some(mut observing) = self.observing.take() else {
+        let Some(mut feed) = self.observer_feed.take() else {
             return false;
         };
         let at = clock::now().saturating_sub(self.began);
-        self.observe_faults(&mut observing, at);
-        if observing.observer.wants(Level::Debug) {
-            self.observe_trace(&mut observing);
+        self.observe_faults(&mut feed, at);
+        if feed.observer.wants(Level::Debug) {
+            self.observe_trace(&mut feed);
         }
-        let interval = observing.observer.interval();
+        let interval = feed.observer.interval();
         let early = |reported: u64| at.saturating_sub(reported) < interval;
-        if !observing.reported.is_some_and(early) {
-            self.report_epochs(&mut observing, at);
+        if !feed.reported.is_some_and(early) {
+            self.report_epochs(&mut feed, at);
         }
-        let stops = observing.observer.stops();
-        self.observing = Some(observing);
+        let stops = feed.observer.stops();
+        self.observer_feed = Some(feed);
         stops
     }
 
     /// Says what happened since the last report.
-    fn report_epochs(&self, observing: &mut Observing, at: u64) {
-        observing.reported = Some(at);
-        if observing.observer.wants(Level::Detailed) {
-            self.observe_parts(observing, at);
+    fn report_epochs(&self, feed: &mut ObserverFeed, at: u64) {
+        feed.reported = Some(at);
+        if feed.observer.wants(Level::Detailed) {
+            self.observe_parts(feed, at);
         }
-        self.observe_whole(observing, at);
+        self.observe_whole(feed, at);
     }
 
-    fn observe_trace(&mut self, observing: &mut Observing) {
-        let fresh = self.trace.since(observing.traced);
+    fn observe_trace(&mut self, feed: &mut ObserverFeed) {
+        let fresh = self.trace.since(feed.traced);
         for event in Trace::resolve_all(fresh, &self.plan, self.began) {
             let mut seen = Observed::new(event.name.name(), event.epoch_id, event.start_offset_ns);
             (seen.component_id, seen.channel_id) = (event.component_id, event.channel_id);
@@ -100,20 +100,19 @@ impl Machine {
             let seen = seen
                 .with("transaction_id", event.transaction_id)
                 .with("duration_ns", event.duration_ns);
-            observing.observer.take(Level::Debug, seen);
+            feed.observer.take(Level::Debug, seen);
         }
-        observing.traced = self.trace.forget_unwanted();
+        feed.traced = self.trace.forget_unwanted();
     }
 
     /// What components, edges, lanes and loops did.
-    fn observe_parts(&self, observing: &mut Observing, at: u64) {
+    fn observe_parts(&self, feed: &mut ObserverFeed, at: u64) {
         let graph = &self.plan.graph;
         let epoch = self.env.epoch;
         let event = |name: &str| Observed::new(name, epoch, at);
-        observing
-            .components
+        feed.components
             .resize_with(graph.components.len(), Default::default);
-        for (place, before) in observing.components.iter_mut().enumerate() {
+        for (place, before) in feed.components.iter_mut().enumerate() {
             let now = &self.counts.components[place];
             if now.execution == before.execution {
                 continue;
@@ -126,10 +125,10 @@ impl Machine {
             seen.component_id.clone_from(&component.id);
             seen.lane.clone_from(&component.execution.lane);
             *before = *now;
-            observing.observer.take(Level::Detailed, seen);
+            feed.observer.take(Level::Detailed, seen);
         }
-        observing.edges.resize(graph.edges.len(), [0; 4]);
-        for (place, before) in observing.edges.iter_mut().enumerate() {
+        feed.edges.resize(graph.edges.len(), [0; 4]);
+        for (place, before) in feed.edges.iter_mut().enumerate() {
             let counts = &self.channels[place].counts;
             let now = [counts.publish, counts.delivery, counts.drop, counts.reject];
             if now == *before {
@@ -142,10 +141,10 @@ impl Machine {
             }
             seen.channel_id.clone_from(&graph.edges[place].id);
             *before = now;
-            observing.observer.take(Level::Detailed, seen);
+            feed.observer.take(Level::Detailed, seen);
         }
-        observing.lanes.resize(graph.lanes.len(), 0);
-        for (place, before) in observing.lanes.iter_mut().enumerate() {
+        feed.lanes.resize(graph.lanes.len(), 0);
+        for (place, before) in feed.lanes.iter_mut().enumerate() {
             let lane = &self.lanes[place];
             if lane.cadence_on_clock.is_none() || lane.counts.ticks == *before {
                 continue;
@@ -157,10 +156,10 @@ impl Machine {
                 .with("deadline_misses", lane.counts.deadline_misses)
                 .with("jitter_ns", lane.counts.jitter_ns);
             seen.lane.clone_from(&graph.lanes[place].id);
-            observing.observer.take(Level::Detailed, seen);
+            feed.observer.take(Level::Detailed, seen);
         }
-        observing.loops.resize(graph.loops.len(), 0);
-        for (place, before) in observing.loops.iter_mut().enumerate() {
+        feed.loops.resize(graph.loops.len(), 0);
+        for (place, before) in feed.loops.iter_mut().enumerate() {
             let counts = &self.counts.loops[place];
             if counts.runs == *before {
                 continue;
@@ -170,14 +169,14 @@ impl Machine {
                 .with("loop", graph.loops[place].id.as_str())
                 .with("iterations", counts.iterations)
                 .with("stop_reason", counts.stop_reason.unwrap_or_default());
-            observing.observer.take(Level::Detailed, seen);
+            feed.observer.take(Level::Detailed, seen);
         }
     }
 
     /// What went wrong is said at once.
-    fn observe_faults(&self, observing: &mut Observing, at: u64) {
+    fn observe_faults(&self, feed: &mut ObserverFeed, at: u64) {
         let epoch = self.env.epoch;
-        for error in &self.errors[observing.errors.min(self.errors.len())..] {
+        for error in &self.errors[feed.errors.min(self.errors.len())..] {
             let mut seen = Observed::new("error", epoch, at)
                 .with("phase", error.phase.as_str())
                 .with("code", error.code.name())
@@ -185,34 +184,34 @@ impl Machine {
                 .with("fatal", error.fatal);
             seen.component_id.clone_from(&error.component_id);
             seen.lane.clone_from(&error.lane);
-            observing.observer.take(Level::Summary, seen);
+            feed.observer.take(Level::Summary, seen);
         }
-        observing.errors = self.errors.len();
+        feed.errors = self.errors.len();
         // At the level of a trace they are among its events.
-        if self.health.raised != observing.raised && !observing.observer.wants(Level::Debug) {
-            observing.raised = self.health.raised;
-            self.observe_health(observing, at);
+        if self.health.raised != feed.raised && !feed.observer.wants(Level::Debug) {
+            feed.raised = self.health.raised;
+            self.observe_health(feed, at);
         }
     }
 
     /// What the whole run did.
-    fn observe_whole(&self, observing: &mut Observing, at: u64) {
+    fn observe_whole(&self, feed: &mut ObserverFeed, at: u64) {
         let epoch = self.env.epoch;
         let publication = &self.counts.publication;
         let seen = Observed::new("epoch", epoch, at)
-            .with("epochs", epoch - observing.epoch)
-            .with("invocations", self.ticks - observing.ticks)
-            .with("staged", publication.staged - observing.staged)
-            .with("committed", publication.committed - observing.committed);
-        observing.epoch = epoch;
-        observing.ticks = self.ticks;
-        (observing.staged, observing.committed) = (publication.staged, publication.committed);
-        observing.observer.take(Level::Summary, seen);
+            .with("epochs", epoch - feed.epoch)
+            .with("invocations", self.ticks - feed.ticks)
+            .with("staged", publication.staged - feed.staged)
+            .with("committed", publication.committed - feed.committed);
+        feed.epoch = epoch;
+        feed.ticks = self.ticks;
+        (feed.staged, feed.committed) = (publication.staged, publication.committed);
+        feed.observer.take(Level::Summary, seen);
     }
 
-    fn observe_health(&self, observing: &mut Observing, at: u64) {
+    fn observe_health(&self, feed: &mut ObserverFeed, at: u64) {
         for (place, event) in self.health.report(&self.plan).into_iter().enumerate() {
-            let before = observing.health.get(place).copied().unwrap_or_default();
+            let before = feed.health.get(place).copied().unwrap_or_default();
             if event.count == before {
                 continue;
             }
@@ -221,33 +220,31 @@ impl Machine {
                 .with("count", event.count - before);
             (seen.component_id, seen.channel_id) = (event.component_id, event.channel_id);
             seen.lane = event.lane;
-            observing
-                .health
-                .resize(observing.health.len().max(place + 1), 0);
-            observing.health[place] = event.count;
-            observing.observer.take(Level::Summary, seen);
+            feed.health.resize(feed.health.len().max(place + 1), 0);
+            feed.health[place] = event.count;
+            feed.observer.take(Level::Summary, seen);
         }
     }
 
     /// The run is over.
     pub(crate) fn observe_end(&mut self, reason: StopReason) {
-        let Some(mut observing) = self.observing.take() else {
+        let Some(mut feed) = self.observer_feed.take() else {
             return;
         };
         let at = clock::now().saturating_sub(self.began);
-        self.observe_faults(&mut observing, at);
-        if observing.epoch < self.env.epoch {
-            self.report_epochs(&mut observing, at);
+        self.observe_faults(&mut feed, at);
+        if feed.epoch < self.env.epoch {
+            self.report_epochs(&mut feed, at);
         }
         let event = Observed::new("run_ended", self.env.epoch, at)
             .with("stop_reason", reason.name())
             .with("epochs", self.env.epoch)
             .with("ticks", self.ticks);
-        observing.observer.take(Level::Summary, event);
-        self.observing = Some(observing);
+        feed.observer.take(Level::Summary, event);
+        self.observer_feed = Some(feed);
     }
 
     pub(crate) fn observer(&self) -> Option<&Observer> {
-        self.observing.as_ref().map(|observing| &observing.observer)
+        self.observer_feed.as_ref().map(|feed| &feed.observer)
     }
 }
