@@ -288,14 +288,14 @@ impl Run {
             return never_began(machine, message);
         }
         let lane = driver_lane(&prepared.plan.graph).filter(|_| !needs_no_thread);
-        let journey = Journey {
+        let driver = RunDriver {
             prepared,
             options,
             _known: entered,
         };
         match lane {
-            None => journey.drive(machine).await,
-            Some(lane) => journey.drive_on_thread(machine, lane, &runtime).await,
+            None => driver.drive(machine).await,
+            Some(lane) => driver.drive_on_thread(machine, lane, &runtime).await,
         }
     }
 
@@ -315,15 +315,15 @@ fn never_began(mut machine: Machine, message: String) -> RunResult {
     report(machine, StopReason::Error, None)
 }
 
-/// A run on its way.
-struct Journey {
+/// Drives a run that has been entered in its runtime, epoch by epoch.
+struct RunDriver {
     prepared: Prepared,
     options: RunOptions,
     /// The runtime knows of it as long as this is there.
     _known: Entered,
 }
 
-impl Journey {
+impl RunDriver {
     /// From its begin to its end.
     async fn drive(self, mut machine: Machine) -> RunResult {
         let reason = self.epochs(&mut machine).await;
