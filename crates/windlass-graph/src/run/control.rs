@@ -373,9 +373,9 @@ impl Machine {
             )))
         };
         self.env.under_way.begin_shared(component);
-        let (answer, forced) = match &there.leash {
+        let (answer, forced) = match &there.deadline {
             None => (call(), None),
-            Some(leash) => leash.stopped(call),
+            Some(deadline) => deadline.stopped(call),
         };
         self.env.under_way.end_shared(component);
         match forced {

@@ -207,9 +207,9 @@ impl Machine {
         if let Some(body) = member.component.as_deref_mut() {
             let body = Body::Exclusive(body);
             let (env, given) = (&self.env, &finished.call);
-            finished.failed = match &member.leash {
+            finished.failed = match &member.deadline {
                 None => call(body, env, component, inputs, &mut out, given),
-                Some(leash) => leash.watched(&mut out, |out| {
+                Some(deadline) => deadline.watched(&mut out, |out| {
                     call(body, env, component, inputs, out, given)
                 }),
             };

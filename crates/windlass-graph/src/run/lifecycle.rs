@@ -45,7 +45,7 @@ impl Machine {
                 configured,
             )?;
             if self.members[component].preemptible && self.script.is_none() {
-                self.put_on_leash(component)?;
+                self.add_deadline(component)?;
             }
             let activated = self.ask(component, |member| member.activate());
             self.must(

@@ -29,7 +29,7 @@ use super::tap::Tapping;
 use super::threads::Memory;
 use super::trace::{Recorded, TraceName, Tracing};
 use super::trigger::{Ready, Trigger};
-use super::watch::{Leash, Watch};
+use super::watch::{CallDeadline, Watch};
 use crate::component::{Component, Door, Env, Outbox, Received, Reentrant, Staged};
 use crate::record::{Script, Tape};
 use windlass_plan::compile::{Plan, Region};
@@ -135,7 +135,7 @@ pub(crate) struct Member {
     /// Whether its type says that it is a source that comes to an end.
     pub(crate) is_finite_source: bool,
     /// What ends an invocation that takes too long, if somebody watches.
-    pub(crate) leash: Option<Leash>,
+    pub(crate) deadline: Option<CallDeadline>,
     /// Whether it was activated and has not been deactivated.
     pub(crate) active: bool,
     /// Whether it has said that nothing more will come of it.

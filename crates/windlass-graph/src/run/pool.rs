@@ -23,7 +23,7 @@ use super::result::ErrorCode;
 use super::threads::{Pool, Workers};
 use super::trace::{NONE, TraceName};
 use super::trigger::Ready;
-use super::watch::Leash;
+use super::watch::CallDeadline;
 use crate::component::{Call, Component, Env, Outbox, Received, Reentrant};
 use windlass_plan::model::{LaneKind, LaneOverflow, OnError, Priority};
 
@@ -35,7 +35,7 @@ pub(crate) struct Job {
     body: JobBody,
     max_callback: u64,
     /// What ends one that takes too long.
-    leash: Option<Leash>,
+    deadline: Option<CallDeadline>,
     /// Whether the next is called after one that failed.
     goes_on: bool,
     workers: Option<Arc<Workers>>,
@@ -95,9 +95,9 @@ impl Job {
                 JobBody::Reentrant(body) => Body::Reentrant(body),
             };
             let (env, component) = (&self.env, self.component);
-            let failed = match &self.leash {
+            let failed = match &self.deadline {
                 None => call(body, env, component, &mut inputs, &mut out, &given),
-                Some(leash) => leash.watched(&mut out, |out| {
+                Some(deadline) => deadline.watched(&mut out, |out| {
                     call(body, env, component, &mut inputs, out, &given)
                 }),
             };
@@ -335,7 +335,7 @@ impl Machine {
             calls,
             body,
             max_callback: row.max_callback,
-            leash: self.members[component].leash.clone(),
+            deadline: self.members[component].deadline.clone(),
             goes_on: row.on_error == OnError::Continue,
             workers: pool.map(|pool| pool.workers.clone()),
             answer,

@@ -1,11 +1,11 @@
 //! Ending calls that take too long: invocations beyond `timeout_ms`, and every call when the run is
 //! to stop.
 //!
-//! A component that can be preempted is on a *leash*: the begin and the end of each of its calls
+//! A component that can be preempted has a *deadline*: the begin and the end of each of its calls
 //! are noted there. The *watch* is a thread of the run, made only if there is such a component. It
-//! sleeps until the first of the limits is over, or for good while nothing on a leash runs, and
-//! whoever begins earlier than that rings. It is not a task of the runtime: all its workers may be
-//! inside of components.
+//! sleeps until the first of the limits is over, or for good while nothing with a deadline runs, and
+//! a call whose limit is earlier than that rings when it begins. The watch is not a task of the
+//! runtime: all workers of that may be inside of components.
 //!
 //! # A run that is to stop
 //! The watch also waits for the run's stop token and for the end of its `duration`. From then on
@@ -14,7 +14,7 @@
 //! names those that were ended (`Machine::forced`).
 //!
 //! # Why an interrupt never hits the next call
-//! The watch calls `interrupt` while it holds the lock of the leash, and only if a call is under
+//! The watch calls `interrupt` while it holds the lock of the deadline, and only if a call is under
 //! way there. The end of the call takes the same lock. So `interrupt` returns before the call has
 //! ended for the run, and is not called any more after that; one that the component has not noticed
 //! is taken back (`forget`) under the lock, before the next begins.
@@ -25,11 +25,11 @@
 //!
 //! # Why nobody begins unnoticed
 //! The watch first says when calls end at the latest (`limits`) and that it sleeps for good
-//! (`alarm`), then looks at every leash, then says until when it sleeps. Whoever begins notes that
-//! first, under the lock of the leash, and looks at `limits` and `alarm` then. If the watch has
-//! looked at the leash before, what it said before that is visible, by that lock: whoever begins
-//! sees that it sleeps for good or until when, and rings unless that is early enough. If it looks
-//! after, it sees who has begun.
+//! (`alarm`), then looks at every deadline, then says until when it sleeps. A call that begins notes
+//! that first, under the lock of the deadline, and looks at `limits` and `alarm` then. If the watch
+//! has looked at the deadline before, what it said before that is visible, by that lock: the call
+//! sees that the watch sleeps for good or until when, and rings unless that is early enough. If the
+//! watch looks after, it sees which call has begun.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ use super::result::ErrorCode;
 use super::tables::nanos;
 use crate::component::{Interrupt, Outbox};
 
-/// The thread that ends invocations. It goes with the last leash, so that one on a pool is ended
+/// The thread that ends invocations. It ends with the last deadline, so that one on a pool is ended
 /// even if the run has been dropped meanwhile.
 pub(crate) struct Watch {
     shared: Arc<Shared>,
@@ -107,9 +107,9 @@ enum State {
     },
 }
 
-/// What a component is held by.
+/// The deadline of a component's calls: notes when each begins and ends, for the watch.
 #[derive(Clone)]
-pub(crate) struct Leash {
+pub(crate) struct CallDeadline {
     entry: Arc<Entry>,
     watch: Arc<Watch>,
 }
@@ -148,14 +148,14 @@ impl Watch {
 
     /// Takes a component on; an invocation of it is ended when it has taken as long as this, unless
     /// that is 0.
-    fn add(self: &Arc<Watch>, interrupt: Arc<dyn Interrupt>, limit: u64) -> Leash {
+    fn add(self: &Arc<Watch>, interrupt: Arc<dyn Interrupt>, limit: u64) -> CallDeadline {
         let entry = Arc::new(Entry {
             limit,
             interrupt,
             state: Mutex::new(State::Idle),
         });
         self.shared.entries.lock().push(entry.clone());
-        Leash {
+        CallDeadline {
             entry,
             watch: self.clone(),
         }
@@ -164,7 +164,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // Nothing is on a leash any more: these are the last. Their destructors are user code.
+        // Nothing has a deadline any more: these are the last. Their destructors are user code.
         let entries = std::mem::take(&mut *self.shared.entries.lock());
         contain(|| drop(entries));
         // Release: pairs with the Acquire of the watch. The bell is kept until it looks.
@@ -177,7 +177,7 @@ impl Drop for Watch {
 async fn watch(shared: Arc<Shared>) {
     while !shared.over.load(Ordering::Acquire) {
         shared.look_for_stop(clock::now());
-        // Relaxed, both: the locks of the leashes say what is seen when.
+        // Relaxed, both: the locks of the deadlines say what is seen when.
         shared.alarm.store(FOR_GOOD, Ordering::Relaxed);
         let mut next = shared.look(clock::now());
         shared.alarm.store(next, Ordering::Relaxed);
@@ -255,7 +255,7 @@ impl Entry {
     }
 }
 
-impl Leash {
+impl CallDeadline {
     /// Makes an invocation, and ends it when its time is over; gives why it failed.
     pub(crate) fn watched(
         &self,
@@ -344,7 +344,7 @@ impl Machine {
     }
 
     /// Asks a component for what ends it, which its type has promised.
-    pub(crate) fn put_on_leash(&mut self, component: usize) -> Result<(), Halt> {
+    pub(crate) fn add_deadline(&mut self, component: usize) -> Result<(), Halt> {
         let asked = self.ask(component, |member| Ok(member.interrupt()));
         let promised = asked.and_then(|interrupt| {
             interrupt.ok_or_else(|| {
@@ -360,7 +360,7 @@ impl Machine {
         })?;
         let limit = self.tables.components[component].timeout;
         let watch = self.watch.as_ref();
-        self.members[component].leash = watch.map(|watch| watch.add(interrupt, limit));
+        self.members[component].deadline = watch.map(|watch| watch.add(interrupt, limit));
         Ok(())
     }
 }
