@@ -104,7 +104,7 @@ impl Machine {
             loops,
             deferred: Vec::new(),
             store_writes: Vec::new(),
-            hold: None,
+            loop_buffer: None,
             async_loops: Vec::new(),
             taps: Vec::new(),
             inbox: self.inbox.clone(),
@@ -259,7 +259,7 @@ impl Machine {
         self.health.merge(&mut other.health);
         self.store_writes.append(&mut other.store_writes);
         self.deferred.append(&mut other.deferred);
-        other.hold.map(|hold| hold.held)
+        other.loop_buffer.map(|buffer| buffer.held)
     }
 
     /// Whether a loop is under way.

@@ -27,7 +27,7 @@ impl Machine {
     #[inline]
     pub(crate) fn commit(&mut self, staged: &mut Vec<Staged>) -> Result<(), Halt> {
         if staged.len() == 1
-            && self.hold.is_none()
+            && self.loop_buffer.is_none()
             && let Some(item) = staged.pop()
         {
             return self.commit_one(item);
@@ -103,7 +103,7 @@ impl Machine {
                 return self.refuse(edge, refusal, copied, items.len());
             }
         }
-        if self.hold.is_some() {
+        if self.loop_buffer.is_some() {
             self.remember_pass(items);
         }
         for item in items {
@@ -128,10 +128,10 @@ impl Machine {
 
     /// Whether a running loop keeps what goes over this edge until it ends.
     fn is_held(&self, edge: usize) -> bool {
-        match &self.hold {
-            Some(hold) => {
+        match &self.loop_buffer {
+            Some(buffer) => {
                 let row = &self.tables.edges[edge];
-                row.region_from == hold.region && row.region_to != hold.region
+                row.region_from == buffer.region && row.region_to != buffer.region
             }
             None => false,
         }

@@ -103,7 +103,7 @@ impl Machine {
         let outside = self.outside_of(component);
         let now = self.lanes[self.tables.components[component].lane].now;
         // A member of a loop may publish to itself: what it has got is fixed before it runs.
-        if self.hold.is_none() && self.tables.components[component].plain.is_some() {
+        if self.loop_buffer.is_none() && self.tables.components[component].plain.is_some() {
             return self.step_plainly(component, now, outside);
         }
         self.step_by_trigger(component, now, outside, iteration)
@@ -314,10 +314,10 @@ impl Machine {
         if !out.state.is_empty() {
             self.store_writes.append(&mut out.state);
         }
-        if let Some(hold) = &mut self.hold
+        if let Some(buffer) = &mut self.loop_buffer
             && out.report.is_some()
         {
-            hold.report = out.report.take();
+            buffer.report = out.report.take();
         }
         Ok(())
     }
@@ -399,8 +399,8 @@ impl Machine {
         self.counts.publication.error_discarded += out.staged.len() as u64;
         out.staged.clear();
         out.state.clear();
-        if let Some(hold) = &mut self.hold {
-            hold.failed = true;
+        if let Some(buffer) = &mut self.loop_buffer {
+            buffer.failed = true;
         }
         let on_error = match out.forced {
             // The run has to stop, whatever the graph says about errors.

@@ -13,9 +13,9 @@ use crate::component::{LoopReport, Staged};
 use windlass_plan::model::{Convergence, LoopKind, LoopPolicy, Overflow, PartialSuccess};
 use windlass_value::Payload;
 
-/// What a loop that is running keeps to itself.
+/// What a running loop has published and not committed, and what it knows of its passes.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub(crate) struct LoopBuffer {
     pub(crate) region: usize,
     /// What goes to the outside.
     pub(crate) held: Vec<Staged>,
@@ -143,7 +143,7 @@ impl Machine {
     pub(crate) async fn iterate(&mut self, region: usize, composite: usize) -> Result<(), Halt> {
         let policy = self.plan.graph.loops[composite].policy.clone();
         let compares = policy.convergence == Some(Convergence::StableState);
-        self.hold = Some(Hold {
+        self.loop_buffer = Some(LoopBuffer {
             region,
             held: Vec::new(),
             report: None,
@@ -162,7 +162,11 @@ impl Machine {
                 break;
             }
             let ran = self.pass(region, composite, pass).await;
-            let failed = ran.is_err() || self.hold.as_ref().is_some_and(|hold| hold.failed);
+            let failed = ran.is_err()
+                || self
+                    .loop_buffer
+                    .as_ref()
+                    .is_some_and(|buffer| buffer.failed);
             if failed {
                 self.end_loop(composite, &policy, Stopped::ComponentError)?;
                 return ran.map(|_| ());
@@ -237,9 +241,9 @@ impl Machine {
         if self.trace.on {
             self.note_loop(composite, TraceName::LoopIterationBegin, start, 0);
         }
-        if let Some(hold) = &mut self.hold {
-            hold.report = None;
-            if let Some([this, last]) = &mut hold.passes {
+        if let Some(buffer) = &mut self.loop_buffer {
+            buffer.report = None;
+            if let Some([this, last]) = &mut buffer.passes {
                 std::mem::swap(this, last);
                 this.clear();
             }
@@ -262,8 +266,8 @@ impl Machine {
 
     /// Whether the pass that has ended was the last one.
     fn convergence(&mut self, composite: usize, policy: &LoopPolicy, pass: u64) -> Option<Stopped> {
-        let hold = self.hold.as_ref()?;
-        if let Some(report) = &hold.report {
+        let buffer = self.loop_buffer.as_ref()?;
+        if let Some(report) = &buffer.report {
             if report.residual.is_some() {
                 self.counts.loops[composite].residual = report.residual;
             }
@@ -278,7 +282,7 @@ impl Machine {
         }
         match policy.convergence? {
             Convergence::StableState => {
-                let [this, last] = hold.passes.as_ref()?;
+                let [this, last] = buffer.passes.as_ref()?;
                 (pass > 0 && this == last)
                     .then_some(Stopped::Converged(Convergence::StableState.name()))
             }
@@ -356,9 +360,11 @@ impl Machine {
     }
 
     fn discard_held(&mut self, composite: usize) {
-        let Some(hold) = &mut self.hold else { return };
-        let discarded = hold.held.len() as u64;
-        hold.held.clear();
+        let Some(buffer) = &mut self.loop_buffer else {
+            return;
+        };
+        let discarded = buffer.held.len() as u64;
+        buffer.held.clear();
         self.counts.publication.composite_discarded += discarded;
         self.counts.loops[composite].output_discarded += discarded;
         if discarded > 0 && self.trace.on {
@@ -369,25 +375,25 @@ impl Machine {
 
     /// The loop is over: what it held becomes visible.
     pub(crate) fn end_hold(&mut self) -> Result<(), Halt> {
-        match self.hold.take() {
-            Some(mut hold) => self.commit(&mut hold.held),
+        match self.loop_buffer.take() {
+            Some(mut buffer) => self.commit(&mut buffer.held),
             None => Ok(()),
         }
     }
 
     /// Keeps what a member publishes to the outside.
     pub(crate) fn hold_back(&mut self, item: Staged) {
-        if let Some(hold) = &mut self.hold {
-            hold.held.push(item);
+        if let Some(buffer) = &mut self.loop_buffer {
+            buffer.held.push(item);
         }
     }
 
     /// Remembers what a pass has published, if somebody compares.
     pub(crate) fn remember_pass(&mut self, items: &[Staged]) {
-        if let Some(Hold {
+        if let Some(LoopBuffer {
             passes: Some([this, _]),
             ..
-        }) = &mut self.hold
+        }) = &mut self.loop_buffer
         {
             this.extend(items.iter().map(|item| (item.edge, item.payload.clone())));
         }

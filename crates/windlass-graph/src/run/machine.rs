@@ -18,7 +18,7 @@ use super::control::Inbox;
 use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts, RunCounts};
 use super::health::{Health, Place};
 use super::lane::LaneState;
-use super::loops::{Hold, LoopState};
+use super::loops::{LoopBuffer, LoopState};
 use super::observer_feed::ObserverFeed;
 use super::options::RunOptions;
 use super::overlap::Overlap;
@@ -52,7 +52,7 @@ pub(crate) struct Machine {
     pub(crate) deferred: Vec<Staged>,
     pub(crate) store_writes: Vec<(Arc<str>, Payload)>,
     /// What a loop that is running keeps to itself.
-    pub(crate) hold: Option<Hold>,
+    pub(crate) loop_buffer: Option<LoopBuffer>,
     pub(crate) async_loops: Vec<AsyncLoop>,
     pub(crate) taps: Vec<Tapping>,
     pub(crate) inbox: Arc<Inbox>,
@@ -202,7 +202,7 @@ impl Machine {
             loops: graph.loops.iter().map(|_| LoopState::default()).collect(),
             deferred: Vec::new(),
             store_writes: Vec::new(),
-            hold: None,
+            loop_buffer: None,
             async_loops: Vec::new(),
             taps: Vec::new(),
             inbox,
