@@ -5,7 +5,7 @@
 //! runs beside the epochs (`async_task`) gets a machine of its own with its members in it (`async_loop.rs`).
 //!
 //! An epoch: the store and new configurations are committed (`epoch_start.rs`); what was deferred becomes visible;
-//! each region runs (`invoke.rs`, `pool.rs`, `loops.rs`) and what it published is committed (`commit.rs`).
+//! each region runs (`invoke.rs`, `flight.rs`, `loops.rs`) and what it published is committed (`commit.rs`).
 
 use std::sync::Arc;
 
