@@ -7,7 +7,7 @@
 use mlua::ffi::{self, lua_State};
 use mlua::{Lua, Table};
 
-use super::{Why, here, hook};
+use super::{YieldReason, here, hook};
 
 /// The place of the table of coroutines that are between two halves of such a yield.
 const BUSY: i32 = ffi::lua_upvalueindex(1);
@@ -49,7 +49,7 @@ unsafe fn go(outer: *mut lua_State, inner: *mut lua_State, given: i32) -> Went {
             here::block(-1);
         }
         let yielded = status == ffi::LUA_YIELD;
-        let outwards = yielded && here::why() != Why::Yielded;
+        let outwards = yielded && here::yield_reason() != YieldReason::Yielded;
         if !outwards
             && here::slice(|slice| slice.granularity().is_none() && slice.is_over(0)) == Some(true)
         {
@@ -256,7 +256,7 @@ unsafe extern "C-unwind" fn yield_(state: *mut lua_State) -> i32 {
         if here::is_base(state) {
             return ffi::luaL_error(state, c"attempt to yield from outside a coroutine".as_ptr());
         }
-        here::set_why(Why::Yielded);
+        here::set_yield_reason(YieldReason::Yielded);
         ffi::lua_yield(state, ffi::lua_gettop(state))
     }
 }
@@ -276,7 +276,7 @@ unsafe extern "C-unwind" fn suspend(state: *mut lua_State) -> i32 {
             );
             return 3;
         }
-        here::set_why(Why::Suspended);
+        here::set_yield_reason(YieldReason::Suspended);
         ffi::lua_yield(state, ffi::lua_gettop(state))
     }
 }

@@ -8,7 +8,7 @@ use mlua::ffi::lua_State;
 use std::sync::atomic::{Ordering, compiler_fence};
 use windlass_vm::Budget;
 
-use super::{Slice, Why};
+use super::{Slice, YieldReason};
 
 /// What runs on this thread. The handler of a signal reads `innermost` only.
 struct Here {
@@ -20,7 +20,7 @@ struct Here {
     inside: Cell<u32>,
     /// True from the moment that the hook throws until the next base is entered.
     thrown: Cell<bool>,
-    why: Cell<Why>,
+    yield_reason: Cell<YieldReason>,
     task: Cell<u64>,
     slice: Cell<Option<*const dyn Slice>>,
     budget: Cell<*const Budget<'static>>,
@@ -35,7 +35,7 @@ thread_local! {
             blocked: Cell::new(0),
             inside: Cell::new(0),
             thrown: Cell::new(false),
-            why: Cell::new(Why::Yielded),
+            yield_reason: Cell::new(YieldReason::Yielded),
             task: Cell::new(0),
             slice: Cell::new(None),
             budget: Cell::new(ptr::null()),
@@ -162,11 +162,11 @@ pub(super) fn enter(base: *mut lua_State, guard: &Guard<'_>) {
 }
 
 /// Nothing runs any more; says why the last yield was.
-pub(super) fn leave() -> Why {
+pub(super) fn leave() -> YieldReason {
     set_innermost(ptr::null_mut());
     HERE.with(|here| {
         here.base.set(ptr::null_mut());
-        here.why.get()
+        here.yield_reason.get()
     })
 }
 
@@ -192,12 +192,12 @@ pub(super) fn task() -> u64 {
     HERE.with(|here| here.task.get())
 }
 
-pub(super) fn set_why(why: Why) {
-    HERE.with(|here| here.why.set(why));
+pub(super) fn set_yield_reason(reason: YieldReason) {
+    HERE.with(|here| here.yield_reason.set(reason));
 }
 
-pub(super) fn why() -> Why {
-    HERE.with(|here| here.why.get())
+pub(super) fn yield_reason() -> YieldReason {
+    HERE.with(|here| here.yield_reason.get())
 }
 
 /// One more coroutine that was resumed from where the task cannot yield, or one less.

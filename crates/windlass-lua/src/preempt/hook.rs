@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use mlua::ffi::{self, lua_Debug, lua_State};
 
-use super::{PRELUDE, Why, here};
+use super::{PRELUDE, YieldReason, here};
 
 /// How many instructions pass before a task is asked again that could not stop where it was.
 const AGAIN: i32 = 1000;
@@ -60,11 +60,11 @@ unsafe extern "C-unwind" fn hook(state: *mut lua_State, record: *mut lua_Debug) 
         let must_end = here::slice(|slice| slice.must_end()) == Some(true);
         let why = match is_prelude(state, record) {
             true if !throws && !must_end && here::wait_inside() < PATIENCE => return soon(state),
-            true => Why::PreemptedInside,
-            false => Why::Preempted,
+            true => YieldReason::PreemptedInside,
+            false => YieldReason::Preempted,
         };
         if !throws && ffi::lua_isyieldable(state) != 0 && here::is_open() {
-            here::set_why(why);
+            here::set_yield_reason(why);
             // In a hook this comes back, and Lua yields after it.
             ffi::lua_yield(state, 0);
             return;

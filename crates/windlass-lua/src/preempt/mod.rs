@@ -96,7 +96,7 @@ pub(crate) enum Came {
 /// Why a coroutine yielded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Why {
+enum YieldReason {
     /// Its own code said so: a value for who resumed it.
     Yielded,
     /// The task waits.
@@ -181,8 +181,8 @@ unsafe fn resume_base(
         }
         match (status, why) {
             (ffi::LUA_OK, _) => Came::Ended,
-            (ffi::LUA_YIELD, Why::Preempted) => Came::Preempted,
-            (ffi::LUA_YIELD, Why::PreemptedInside) => Came::PreemptedInside,
+            (ffi::LUA_YIELD, YieldReason::Preempted) => Came::Preempted,
+            (ffi::LUA_YIELD, YieldReason::PreemptedInside) => Came::PreemptedInside,
             (ffi::LUA_YIELD, _) => Came::Suspended,
             _ => Came::Failed,
         }
