@@ -11,7 +11,7 @@ use windlass_core::task::spend;
 use windlass_runtime::time::timeout;
 use windlass_sync::channel::oneshot;
 
-use crate::error::{AskError, Undelivered, Why};
+use crate::error::{AskError, SendErrorKind, Undelivered};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
 use crate::shell::{Core, Resident, Signal};
@@ -61,14 +61,14 @@ impl<M: Send + 'static> Address<M> {
             Ok(()) => return Ok(()),
             Err(Undelivered {
                 message,
-                why: Why::Full,
+                kind: SendErrorKind::Full,
             }) => message,
             Err(error) => return Err(error),
         };
         let bytes = self.core.mail.weigh(&message);
         match self.core.mail.reserve(bytes).await {
             Ok(reserved) => self.core.post_reserved(message, reserved),
-            Err(why) => Err(Undelivered { message, why }),
+            Err(kind) => Err(Undelivered { message, kind }),
         }
     }
 
@@ -112,7 +112,7 @@ impl<M: Send + 'static> Address<M> {
             Ok(()) => None,
             Err(Undelivered {
                 message,
-                why: Why::Full,
+                kind: SendErrorKind::Full,
             }) => Some(message),
             Err(error) => return Err(undelivered(error)),
         };
@@ -179,10 +179,10 @@ async fn answer_of_one_turn<R>(receiver: &mut oneshot::Receiver<R>) -> Option<Re
 }
 
 fn undelivered<M>(error: Undelivered<M>) -> AskError {
-    match error.why {
+    match error.kind {
         // The question was dropped with the mailbox.
-        Why::NoProcess => AskError::NoAnswer,
-        why => AskError::Undelivered(why),
+        SendErrorKind::NoProcess => AskError::NoAnswer,
+        kind => AskError::Undelivered(kind),
     }
 }
 

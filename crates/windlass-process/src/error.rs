@@ -11,14 +11,14 @@ use windlass_value::{ParsePidError, Pid};
 pub struct Undelivered<M> {
     /// The message.
     pub message: M,
-    /// Why.
-    pub why: Why,
+    /// The reason that it was not delivered.
+    pub kind: SendErrorKind,
 }
 
-/// Why a message was not delivered.
+/// The reasons that a message is not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum SendErrorKind {
     /// The mailbox is full, in messages or in bytes: wait with `send`, or drop something.
     Full,
     /// The message alone takes more bytes than the mailbox holds: send less at once, or raise
@@ -32,16 +32,16 @@ pub enum Why {
     NotUnderstood,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SendErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Why::Full => "the mailbox is full: wait with send, or try again later",
-            Why::TooLarge => {
+            SendErrorKind::Full => "the mailbox is full: wait with send, or try again later",
+            SendErrorKind::TooLarge => {
                 "the message takes more bytes than the mailbox holds: send less at once, or raise mailbox_bytes"
             }
-            Why::NoProcess => "there is no such process, or not any more",
-            Why::NoConnection => "nothing leads to its node: has the host a relay?",
-            Why::NotUnderstood => "the process takes messages of another type",
+            SendErrorKind::NoProcess => "there is no such process, or not any more",
+            SendErrorKind::NoConnection => "nothing leads to its node: has the host a relay?",
+            SendErrorKind::NotUnderstood => "the process takes messages of another type",
         })
     }
 }
@@ -49,14 +49,14 @@ impl fmt::Display for Why {
 impl<M> fmt::Debug for Undelivered<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Undelivered")
-            .field("why", &self.why)
+            .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
 }
 
 impl<M> fmt::Display for Undelivered<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not delivered: {}", self.why)
+        write!(f, "not delivered: {}", self.kind)
     }
 }
 
@@ -71,7 +71,7 @@ pub enum AskError {
     /// The process ended, or dropped the question.
     NoAnswer,
     /// The question did not reach the process.
-    Undelivered(Why),
+    Undelivered(SendErrorKind),
 }
 
 impl fmt::Display for AskError {
@@ -81,7 +81,7 @@ impl fmt::Display for AskError {
                 f.write_str("no answer came in time; the process may still be working on it")
             }
             AskError::NoAnswer => f.write_str("the process ended or dropped the question"),
-            AskError::Undelivered(why) => write!(f, "the question was not delivered: {why}"),
+            AskError::Undelivered(kind) => write!(f, "the question was not delivered: {kind}"),
         }
     }
 }

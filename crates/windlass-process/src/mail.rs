@@ -23,7 +23,7 @@ use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::task::contain;
 use windlass_sync::lock::{Semaphore, SemaphorePermit, TryAcquireError};
 
-use crate::error::Why;
+use crate::error::SendErrorKind;
 use crate::weigh::Scales;
 
 /// How many messages may wait in a mailbox, and what happens to one more.
@@ -184,7 +184,7 @@ impl<M> Mail<M> {
     ///
     /// Inlined all the way: the answer holds a message, and is not to be built where it is not needed.
     #[inline(always)]
-    pub(crate) fn try_post(&self, message: M) -> Result<Posted, (M, Why)> {
+    pub(crate) fn try_post(&self, message: M) -> Result<Posted, (M, SendErrorKind)> {
         let (letters, room) = match &self.kind {
             Kind::Queue { letters, room } => (letters, room),
             Kind::Ring(ring) => return self.post_to_ring(ring, message),
@@ -198,7 +198,7 @@ impl<M> Mail<M> {
         if let Some(room) = room {
             match room.free.try_acquire() {
                 Ok(permit) => permit.forget(),
-                Err(why) => return self.refuse(room, message, why),
+                Err(error) => return self.refuse(room, message, error),
             }
         }
         push(letters, message)
@@ -206,23 +206,28 @@ impl<M> Mail<M> {
 
     /// As `try_post`, for a message of so many bytes into a queue.
     #[cold]
-    fn post_heavy(&self, scales: &Scales<M>, bytes: usize, message: M) -> Result<Posted, (M, Why)> {
+    fn post_heavy(
+        &self,
+        scales: &Scales<M>,
+        bytes: usize,
+        message: M,
+    ) -> Result<Posted, (M, SendErrorKind)> {
         let Kind::Queue { letters, room } = &self.kind else {
-            return Err((message, Why::Full));
+            return Err((message, SendErrorKind::Full));
         };
         let drops = room.as_ref().is_some_and(|room| room.drops_newest);
         let bytes = match scales.try_reserve(bytes) {
             Ok(bytes) => Some(bytes),
-            Err(Why::Full) if drops => {
+            Err(SendErrorKind::Full) if drops => {
                 self.count_dropped();
                 return Ok(Posted::Dropped);
             }
-            Err(why) => return Err((message, why)),
+            Err(kind) => return Err((message, kind)),
         };
         let permit = match room.as_ref().map(|room| (room, room.free.try_acquire())) {
             None => None,
             Some((_, Ok(permit))) => Some(permit),
-            Some((room, Err(why))) => return self.refuse(room, message, why),
+            Some((room, Err(error))) => return self.refuse(room, message, error),
         };
         let reserved = Reserved {
             bytes,
@@ -232,14 +237,19 @@ impl<M> Mail<M> {
     }
 
     #[cold]
-    fn refuse(&self, room: &Room, message: M, why: TryAcquireError) -> Result<Posted, (M, Why)> {
-        match why {
-            TryAcquireError::Closed => Err((message, Why::NoProcess)),
+    fn refuse(
+        &self,
+        room: &Room,
+        message: M,
+        error: TryAcquireError,
+    ) -> Result<Posted, (M, SendErrorKind)> {
+        match error {
+            TryAcquireError::Closed => Err((message, SendErrorKind::NoProcess)),
             TryAcquireError::NoPermits if room.drops_newest => {
                 self.count_dropped();
                 Ok(Posted::Dropped)
             }
-            TryAcquireError::NoPermits => Err((message, Why::Full)),
+            TryAcquireError::NoPermits => Err((message, SendErrorKind::Full)),
         }
     }
 
@@ -251,13 +261,13 @@ impl<M> Mail<M> {
 
     /// Waits for room for a message of so many bytes, in the order of coming. A wait that is
     /// dropped gives its place up, and what it has.
-    pub(crate) async fn reserve(&self, bytes: usize) -> Result<Reserved<'_>, Why> {
+    pub(crate) async fn reserve(&self, bytes: usize) -> Result<Reserved<'_>, SendErrorKind> {
         let bytes = match &self.scales {
             Some(scales) if bytes > 0 => Some(scales.reserve(bytes).await?),
             _ => None,
         };
         let message = match self.room() {
-            Some(room) => Some(room.acquire().await.map_err(|_| Why::NoProcess)?),
+            Some(room) => Some(room.acquire().await.map_err(|_| SendErrorKind::NoProcess)?),
             None => None,
         };
         Ok(Reserved { bytes, message })
@@ -268,7 +278,7 @@ impl<M> Mail<M> {
         &self,
         message: M,
         reserved: Reserved<'_>,
-    ) -> Result<Posted, (M, Why)> {
+    ) -> Result<Posted, (M, SendErrorKind)> {
         match &self.kind {
             Kind::Queue { letters, .. } => push_reserved(letters, message, reserved),
             // It makes room by itself.
@@ -293,17 +303,21 @@ impl<M> Mail<M> {
     }
 
     #[cold]
-    fn post_to_ring(&self, ring: &Mutex<Ring<M>>, message: M) -> Result<Posted, (M, Why)> {
+    fn post_to_ring(
+        &self,
+        ring: &Mutex<Ring<M>>,
+        message: M,
+    ) -> Result<Posted, (M, SendErrorKind)> {
         // Before the lock: this is code of users.
         let bytes = self.weigh(&message);
         let most = self.scales.as_ref().map_or(0, |scales| scales.most);
         let mut oldest = Vec::new();
         let mut ring = ring.lock();
         if ring.closed {
-            return Err((message, Why::NoProcess));
+            return Err((message, SendErrorKind::NoProcess));
         }
         if bytes > most {
-            return Err((message, Why::TooLarge));
+            return Err((message, SendErrorKind::TooLarge));
         }
         // Nothing is in an empty ring that could be in the way of this message.
         while ring.messages.len() >= ring.capacity || ring.bytes > most - bytes {
@@ -408,10 +422,10 @@ impl<M> Mail<M> {
 }
 
 #[inline(always)]
-fn push<M>(letters: &Mailbox<M>, message: M) -> Result<Posted, (M, Why)> {
+fn push<M>(letters: &Mailbox<M>, message: M) -> Result<Posted, (M, SendErrorKind)> {
     match letters.push(Letter::new(message)) {
         Ok(pushed) => Ok(pushed.into()),
-        Err(letter) => Err((letter.open(), Why::NoProcess)),
+        Err(letter) => Err((letter.open(), SendErrorKind::NoProcess)),
     }
 }
 
@@ -420,7 +434,7 @@ fn push_reserved<M>(
     letters: &Mailbox<M>,
     message: M,
     reserved: Reserved<'_>,
-) -> Result<Posted, (M, Why)> {
+) -> Result<Posted, (M, SendErrorKind)> {
     let posted = push(letters, message);
     if posted.is_ok() {
         reserved.keep();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Undelivered, Why};
+use crate::error::{SendErrorKind, Undelivered};
 use crate::exit::{Exited, MonitorRef};
 use crate::message::Message;
 use windlass_value::Pid;
@@ -27,7 +27,7 @@ pub trait Relay: Send + Sync + 'static {
     ) -> Result<(), Undelivered<RemoteSignal>> {
         Err(Undelivered {
             message: signal,
-            why: Why::NoConnection,
+            kind: SendErrorKind::NoConnection,
         })
     }
 }

@@ -26,7 +26,7 @@ use windlass_core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use windlass_core::task::{TaskRef, contain};
 
 use crate::bonds::{Bonds, announce};
-use crate::error::{Undelivered, Why};
+use crate::error::{SendErrorKind, Undelivered};
 use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::host::Shared;
 use crate::mail::{Mail, Posted, Reader, Reserved};
@@ -129,14 +129,14 @@ impl<M: Send + 'static> Core<M> {
     }
 
     #[inline(always)]
-    fn after(&self, posted: Result<Posted, (M, Why)>) -> Result<(), Undelivered<M>> {
+    fn after(&self, posted: Result<Posted, (M, SendErrorKind)>) -> Result<(), Undelivered<M>> {
         match posted {
             Ok(Posted::First) => {
                 self.shell.wake();
                 Ok(())
             }
             Ok(Posted::Behind | Posted::Dropped) => Ok(()),
-            Err((message, why)) => Err(Undelivered { message, why }),
+            Err((message, kind)) => Err(Undelivered { message, kind }),
         }
     }
 }
@@ -153,7 +153,7 @@ impl<M: Send + 'static> Resident for Core<M> {
             && let Some(message) = same.take()
         {
             return self.post(message).map_err(|error| Undelivered {
-                why: error.why,
+                kind: error.kind,
                 message: *(Box::new(error.message) as Box<dyn Any>)
                     .downcast()
                     .expect("it is the same type"),
@@ -161,23 +161,23 @@ impl<M: Send + 'static> Resident for Core<M> {
         }
         let message = message.expect("it was not taken");
         let (from, topic) = (message.from, message.topic);
-        let back = |payload, why| Undelivered {
+        let back = |payload, kind| Undelivered {
             message: Message {
                 from,
                 topic: topic.clone(),
                 payload,
             },
-            why,
+            kind,
         };
         let carried = match message.payload.take::<Carried<M>>() {
             Ok(Carried(carried)) => carried,
-            Err(payload) => return Err(back(payload, Why::NotUnderstood)),
+            Err(payload) => return Err(back(payload, SendErrorKind::NotUnderstood)),
         };
         let Some(value) = carried.lock().take() else {
-            return Err(back(Payload::Nil, Why::NotUnderstood));
+            return Err(back(Payload::Nil, SendErrorKind::NotUnderstood));
         };
         self.post(value)
-            .map_err(|error| back(carry(error.message), error.why))
+            .map_err(|error| back(carry(error.message), error.kind))
     }
 
     fn unread(&self) -> Option<usize> {

@@ -426,10 +426,12 @@ impl Host {
             match self.send(found, message.clone()) {
                 Ok(()) => return Ok(found),
                 // It has just ended: its name is free, or will be in a moment.
-                Err(error) if error.why == crate::error::Why::NoProcess && start.is_some() => {
+                Err(error)
+                    if error.kind == crate::error::SendErrorKind::NoProcess && start.is_some() =>
+                {
                     self.0.release_names(found, &[name.into()]);
                 }
-                Err(error) => return Err(SignalError::Undelivered(error.why)),
+                Err(error) => return Err(SignalError::Undelivered(error.kind)),
             }
         }
     }
@@ -442,7 +444,7 @@ pub enum SignalError {
     /// The process could not be started.
     Spawn(SpawnError),
     /// The message was not delivered.
-    Undelivered(crate::error::Why),
+    Undelivered(crate::error::SendErrorKind),
     /// The process that was started has ended again.
     Gone,
 }
@@ -451,7 +453,7 @@ impl fmt::Display for SignalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SignalError::Spawn(error) => fmt::Display::fmt(error, f),
-            SignalError::Undelivered(why) => write!(f, "not delivered: {why}"),
+            SignalError::Undelivered(kind) => write!(f, "not delivered: {kind}"),
             SignalError::Gone => f.write_str("the process was started and has ended again"),
         }
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use windlass_sync::lock::{Semaphore, SemaphorePermit, TryAcquireError};
 
-use crate::error::Why;
+use crate::error::SendErrorKind;
 use crate::message::Message;
 use windlass_value::Payload;
 
@@ -172,31 +172,31 @@ impl<M> Scales<M> {
     }
 
     /// Takes room for the bytes of a heavy message if it is free and no other sender waits for it.
-    pub(crate) fn try_reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, Why> {
+    pub(crate) fn try_reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, SendErrorKind> {
         self.check(bytes)?;
         self.free
             .try_acquire_many(bytes)
             .map_err(|error| match error {
-                TryAcquireError::Closed => Why::NoProcess,
-                TryAcquireError::NoPermits => Why::Full,
+                TryAcquireError::Closed => SendErrorKind::NoProcess,
+                TryAcquireError::NoPermits => SendErrorKind::Full,
             })
     }
 
     /// Waits for room for the bytes of a heavy message, behind all senders that came before.
-    pub(crate) async fn reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, Why> {
+    pub(crate) async fn reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, SendErrorKind> {
         self.check(bytes)?;
         let reserved = self.free.acquire_many(bytes).await;
-        reserved.map_err(|_| Why::NoProcess)
+        reserved.map_err(|_| SendErrorKind::NoProcess)
     }
 
     /// Refuses a message that takes more bytes than there ever are.
-    fn check(&self, bytes: usize) -> Result<(), Why> {
+    fn check(&self, bytes: usize) -> Result<(), SendErrorKind> {
         if bytes <= self.most {
             return Ok(());
         }
         match self.free.is_closed() {
-            true => Err(Why::NoProcess),
-            false => Err(Why::TooLarge),
+            true => Err(SendErrorKind::NoProcess),
+            false => Err(SendErrorKind::TooLarge),
         }
     }
 

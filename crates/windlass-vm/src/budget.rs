@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::sync::clock;
-use windlass_process::{Message, Payload, Pid, ProcessContext, Why};
+use windlass_process::{Message, Payload, Pid, ProcessContext, SendErrorKind};
 
 use crate::act::Op;
 use crate::error::SpawnError;
@@ -255,23 +255,23 @@ impl<'a> Budget<'a> {
     }
 
     /// Sends a message, which says that it is from this guest.
-    pub fn send(&self, to: Pid, message: Message) -> Result<(), Why> {
+    pub fn send(&self, to: Pid, message: Message) -> Result<(), SendErrorKind> {
         let answer = self.ask(|context| match context.send(to, message) {
             Ok(()) => Payload::Nil,
-            Err(error) => Payload::Int(match error.why {
-                Why::Full => 1,
-                Why::NoConnection => 3,
-                Why::NotUnderstood => 4,
-                Why::TooLarge => 5,
+            Err(error) => Payload::Int(match error.kind {
+                SendErrorKind::Full => 1,
+                SendErrorKind::NoConnection => 3,
+                SendErrorKind::NotUnderstood => 4,
+                SendErrorKind::TooLarge => 5,
                 _ => 2,
             }),
         });
         match answer {
-            Payload::Int(1) => Err(Why::Full),
-            Payload::Int(3) => Err(Why::NoConnection),
-            Payload::Int(4) => Err(Why::NotUnderstood),
-            Payload::Int(5) => Err(Why::TooLarge),
-            Payload::Int(_) => Err(Why::NoProcess),
+            Payload::Int(1) => Err(SendErrorKind::Full),
+            Payload::Int(3) => Err(SendErrorKind::NoConnection),
+            Payload::Int(4) => Err(SendErrorKind::NotUnderstood),
+            Payload::Int(5) => Err(SendErrorKind::TooLarge),
+            Payload::Int(_) => Err(SendErrorKind::NoProcess),
             _ => Ok(()),
         }
     }

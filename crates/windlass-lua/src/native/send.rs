@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mlua::{Lua, Value};
-use windlass_process::{Message, Payload, Pid, Topic, Why};
+use windlass_process::{Message, Payload, Pid, SendErrorKind, Topic};
 
 use crate::op::{Refusal, pid_of};
 use crate::preempt::with_budget;
@@ -22,12 +22,12 @@ pub(super) fn whom(value: &Value) -> Result<Whom, Refusal> {
     }
 }
 
-fn why_not(why: &Why) -> &'static str {
+fn why_not(why: &SendErrorKind) -> &'static str {
     match why {
-        Why::Full => "full",
-        Why::TooLarge => "too_large",
-        Why::NoConnection => "no_connection",
-        Why::NotUnderstood => "not_understood",
+        SendErrorKind::Full => "full",
+        SendErrorKind::TooLarge => "too_large",
+        SendErrorKind::NoConnection => "no_connection",
+        SendErrorKind::NotUnderstood => "not_understood",
         _ => "no_process",
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn send(
     };
     let message = Message::new(topic, payload);
     let sent = with_budget(|budget| {
-        let budget = budget.ok_or(Why::NoProcess)?;
+        let budget = budget.ok_or(SendErrorKind::NoProcess)?;
         let to = match whom {
             Whom::Pid(pid) => pid,
             Whom::Name(name) => {
@@ -66,7 +66,7 @@ pub(super) fn send(
                         .whereis(&name)
                         .map_or(Payload::Nil, Payload::Pid)
                 });
-                found.as_pid().ok_or(Why::NoProcess)?
+                found.as_pid().ok_or(SendErrorKind::NoProcess)?
             }
         };
         budget.send(to, message)

@@ -303,7 +303,7 @@ fn add_processes(commands: &mut Commands) {
         let sent = completer.host().send(send.to, message);
         completer.answer(match sent {
             Ok(()) => Ok(Payload::Nil),
-            Err(error) => Err(YieldError::Failed(error.why.to_string().into())),
+            Err(error) => Err(YieldError::Failed(error.kind.to_string().into())),
         });
     });
     commands.add(|spawn: SpawnProcess, completer: Completer| {

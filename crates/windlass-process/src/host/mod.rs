@@ -26,7 +26,7 @@ pub use self::stop::{Killed, StopReport, Stuck};
 use crate::address::{Address, Ended};
 use crate::bonds::{Peer, link_here};
 use crate::command::{Commands, Handler};
-use crate::error::{BuildError, RegisterError, SpawnError, Undelivered, Why};
+use crate::error::{BuildError, RegisterError, SendErrorKind, SpawnError, Undelivered};
 use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::groups::Groups;
 use crate::mail::MailboxPolicy;
@@ -305,7 +305,7 @@ impl Host {
             Some(process) => process.deliver(message),
             None => Err(Undelivered {
                 message,
-                why: Why::NoProcess,
+                kind: SendErrorKind::NoProcess,
             }),
         }
     }
@@ -316,7 +316,7 @@ impl Host {
             Some(process) => process.deliver(message),
             None => Err(Undelivered {
                 message,
-                why: Why::NoProcess,
+                kind: SendErrorKind::NoProcess,
             }),
         }
     }
@@ -563,14 +563,14 @@ impl Shared {
         }
         if to.node_id() == self.node_id {
             // It has ended, or it is of an earlier incarnation.
-            let why = Why::NoProcess;
-            return Err(Undelivered { message, why });
+            let kind = SendErrorKind::NoProcess;
+            return Err(Undelivered { message, kind });
         }
         match &self.relay {
             Some(relay) => relay.route(to, message),
             None => Err(Undelivered {
                 message,
-                why: Why::NoConnection,
+                kind: SendErrorKind::NoConnection,
             }),
         }
     }

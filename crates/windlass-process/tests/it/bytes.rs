@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use windlass_process::{Address, Context, Host, MailboxPolicy, Message, Payload, Weigh, Why};
+use windlass_process::{
+    Address, Context, Host, MailboxPolicy, Message, Payload, SendErrorKind, Weigh,
+};
 use windlass_runtime::task::yield_now;
 use windlass_runtime::{join_all, time};
 use windlass_sync::channel::oneshot;
@@ -58,15 +60,15 @@ fn every_sender_that_waits_for_bytes_is_told_of_the_end() {
             let told = time::timeout(LONG / 4, sender).await.expect("it is told");
             let refused = told.expect("it ends").expect_err("the process has ended");
             assert_eq!(
-                (refused.why, refused.message),
-                (Why::NoProcess, message(9_000))
+                (refused.kind, refused.message),
+                (SendErrorKind::NoProcess, message(9_000))
             );
         }
         for bytes in [10, 9_000, 20_000] {
             let refused = process.tell(message(bytes)).expect_err("it has ended");
-            assert_eq!(refused.why, Why::NoProcess, "{bytes}");
+            assert_eq!(refused.kind, SendErrorKind::NoProcess, "{bytes}");
             let refused = process.send(message(bytes)).await.expect_err("as above");
-            assert_eq!(refused.why, Why::NoProcess, "{bytes}");
+            assert_eq!(refused.kind, SendErrorKind::NoProcess, "{bytes}");
         }
     });
 }
@@ -126,7 +128,7 @@ fn a_told_message_does_not_overtake_one_that_waits_for_bytes() {
         let waited = time::timeout(Duration::from_millis(5), &mut heavy).await;
         assert!(waited.is_err(), "it waits");
         let refused = process.tell(message(2_000)).expect_err("another one waits");
-        assert_eq!(refused.why, Why::Full);
+        assert_eq!(refused.kind, SendErrorKind::Full);
         // It takes no bytes, so it has none to wait for.
         process.tell(message(10)).expect("room");
         // One that no longer waits is in the way of no other.
@@ -190,7 +192,7 @@ fn a_message_that_finds_no_room_takes_no_bytes() {
         process.tell(message(10)).expect("room");
         for _ in 0..3 {
             let refused = process.tell(message(9_000)).expect_err("it is full");
-            assert_eq!(refused.why, Why::Full);
+            assert_eq!(refused.kind, SendErrorKind::Full);
             let wait = process.send(message(9_000));
             let waited = time::timeout(Duration::from_millis(1), wait).await;
             assert!(waited.is_err(), "it waits");
@@ -319,7 +321,7 @@ fn the_newest_message_comes_in_while_the_oldest_is_being_read() {
                 let tell = |bytes| {
                     let mailbox = mailbox.clone();
                     let told = process.tell(Curious { bytes, mailbox });
-                    told.map_err(|refused| refused.why)
+                    told.map_err(|refused| refused.kind)
                 };
                 for bytes in [6_000, 2_000, 2_000] {
                     tell(bytes).expect("room");

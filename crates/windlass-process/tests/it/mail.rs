@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_process::{
     ActorEvent, AskError, Context, ExitReason, Host, MailboxPolicy, Message, Pattern, Payload,
-    Reply, Status, Why, carry,
+    Reply, SendErrorKind, Status, carry,
 };
 use windlass_runtime::{join_all, time};
 use windlass_sync::channel::oneshot;
@@ -36,7 +36,7 @@ fn a_full_mailbox_hands_messages_back_or_makes_senders_wait() {
         process.tell(1).expect("room");
         process.tell(2).expect("room");
         let refused = process.tell(3).expect_err("it is full");
-        assert_eq!((refused.message, refused.why), (3, Why::Full));
+        assert_eq!((refused.message, refused.kind), (3, SendErrorKind::Full));
         assert_eq!(process.unread(), Some(2));
         let began = time::Instant::now();
         process.send(4).await.expect("room comes");
@@ -60,9 +60,15 @@ fn those_who_wait_for_room_get_their_message_back_when_the_process_ends() {
         time::sleep(Duration::from_millis(2)).await;
         process.kill();
         let refused = waits.await.expect("no panic").expect_err("it ended");
-        assert_eq!((refused.message, refused.why), (2, Why::NoProcess));
+        assert_eq!(
+            (refused.message, refused.kind),
+            (2, SendErrorKind::NoProcess)
+        );
         let refused = process.tell(3).expect_err("it ended");
-        assert_eq!((refused.message, refused.why), (3, Why::NoProcess));
+        assert_eq!(
+            (refused.message, refused.kind),
+            (3, SendErrorKind::NoProcess)
+        );
     });
 }
 
@@ -275,8 +281,8 @@ fn typed_processes_take_typed_messages_by_pid_and_refuse_others() {
             .send(pid, Message::new("hello", 7))
             .expect_err("no text");
         assert_eq!(
-            (refused.why, refused.message.payload),
-            (Why::NotUnderstood, 7.into())
+            (refused.kind, refused.message.payload),
+            (SendErrorKind::NotUnderstood, 7.into())
         );
         assert!(host.address::<u32>(pid).is_none());
         assert!(host.address::<String>(pid).is_some());
@@ -284,7 +290,7 @@ fn typed_processes_take_typed_messages_by_pid_and_refuse_others() {
         host.send(pid, message).expect("it is the right type");
         assert_eq!(process.join().await.value, "typed".into());
         let refused = host.send(pid, Message::new("hello", 7)).expect_err("gone");
-        assert_eq!(refused.why, Why::NoProcess);
+        assert_eq!(refused.kind, SendErrorKind::NoProcess);
     });
 }
 
@@ -440,9 +446,12 @@ fn a_mailbox_is_bounded_in_bytes_and_says_why() {
         let process = deaf(&host, MailboxPolicy::Bounded(100), 10_000);
         process.tell(message(6_000)).expect("room");
         let refused = process.tell(message(6_000)).expect_err("it is full");
-        assert_eq!((refused.why, refused.message), (Why::Full, message(6_000)));
+        assert_eq!(
+            (refused.kind, refused.message),
+            (SendErrorKind::Full, message(6_000))
+        );
         let refused = process.tell(message(10_001)).expect_err("never");
-        assert_eq!(refused.why, Why::TooLarge);
+        assert_eq!(refused.kind, SendErrorKind::TooLarge);
         assert!(refused.to_string().contains("mailbox_bytes"), "{refused}");
         // Light ones count by their number.
         process.tell(message(10)).expect("room");
@@ -460,7 +469,10 @@ fn bytes_are_bounded_by_default() {
         let process = process.expect("a process");
         let half = message(33 << 20);
         process.tell(half.clone()).expect("room");
-        assert_eq!(process.tell(half).expect_err("full").why, Why::Full);
+        assert_eq!(
+            process.tell(half).expect_err("full").kind,
+            SendErrorKind::Full
+        );
     });
 }
 
@@ -505,8 +517,8 @@ fn a_sender_waits_for_bytes_and_gets_its_message_back_when_the_process_ends() {
         process.kill();
         let refused = waits.await.expect("it ends").expect_err("it is over");
         assert_eq!(
-            (refused.why, refused.message),
-            (Why::NoProcess, message(7_000))
+            (refused.kind, refused.message),
+            (SendErrorKind::NoProcess, message(7_000))
         );
     });
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_process::{
-    Context, Host, Message, Payload, RegisterError, SignalError, SpawnError, Why,
+    Context, Host, Message, Payload, RegisterError, SendErrorKind, SignalError, SpawnError,
 };
 use windlass_runtime::{join_all, time};
 
@@ -40,8 +40,8 @@ fn a_name_belongs_to_one_process_until_it_ends() {
             .send_to_name("clerk", Message::new("x", 1))
             .expect_err("nobody");
         assert_eq!(
-            (refused.why, refused.message.payload),
-            (Why::NoProcess, 1.into())
+            (refused.kind, refused.message.payload),
+            (SendErrorKind::NoProcess, 1.into())
         );
         host.register("clerk", second.pid()).expect("free again");
         assert_eq!(host.unregister("clerk"), Some(second.pid()));

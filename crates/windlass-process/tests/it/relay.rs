@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use windlass_process::{
     ActorEvent, Bond, Context, ExitReason, Host, Message, Payload, Pid, Relay, RemoteSignal,
-    Undelivered, Why,
+    SendErrorKind, Undelivered,
 };
 
 use crate::support::{everywhere, idle, waits};
@@ -19,7 +19,7 @@ impl Relay for Wire {
             Some(host) => host.receive(to, message),
             None => Err(Undelivered {
                 message,
-                why: Why::NoConnection,
+                kind: SendErrorKind::NoConnection,
             }),
         }
     }
@@ -32,7 +32,7 @@ impl Relay for Wire {
             }
             None => Err(Undelivered {
                 message: signal,
-                why: Why::NoConnection,
+                kind: SendErrorKind::NoConnection,
             }),
         }
     }
@@ -162,8 +162,8 @@ fn without_a_relay_nothing_leads_elsewhere() {
         let far: Pid = "{mars@shop|1.1}".parse().expect("a PID");
         let refused = host.send(far, Message::new("x", 7)).expect_err("no way");
         assert_eq!(
-            (refused.why, refused.message.payload),
-            (Why::NoConnection, 7.into())
+            (refused.kind, refused.message.payload),
+            (SendErrorKind::NoConnection, 7.into())
         );
         let process = host
             .spawn(move |mut ctx: Context<Message>| async move {
@@ -182,7 +182,7 @@ fn without_a_relay_nothing_leads_elsewhere() {
         // A PID of an earlier incarnation names nobody.
         let old: Pid = "{local|1.1}".parse().expect("a PID");
         let refused = host.send(old, Message::new("x", 7)).expect_err("nobody");
-        assert_eq!(refused.why, Why::NoProcess);
+        assert_eq!(refused.kind, SendErrorKind::NoProcess);
     });
 }
 
