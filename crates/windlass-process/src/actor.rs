@@ -13,7 +13,7 @@ use windlass_core::task::{Body, contain, spend};
 use windlass_sync::CancellationToken;
 
 use crate::address::Address;
-use crate::error::Undelivered;
+use crate::error::SendError;
 use crate::exit::{ExitReason, Exited, Fault, MonitorRef, Outcome};
 use crate::host::Host;
 use crate::mail::{By, Mail, Reader};
@@ -264,7 +264,7 @@ pub struct SubscriptionId(usize);
 
 impl Context<Message> {
     /// Sends a message to any process; it says that it is from this one.
-    pub fn send(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+    pub fn send(&self, to: Pid, message: Message) -> Result<(), SendError<Message>> {
         let message = message.from(self.pid());
         self.core.shell.host.route(to, message)
     }

@@ -11,7 +11,7 @@ use windlass_core::task::spend;
 use windlass_runtime::time::timeout;
 use windlass_sync::channel::oneshot;
 
-use crate::error::{AskError, SendErrorKind, Undelivered};
+use crate::error::{AskError, SendError, SendErrorKind};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
 use crate::shell::{Core, Resident, Signal};
@@ -43,7 +43,7 @@ impl<M: Send + 'static> Address<M> {
 
     /// Puts a message into the mailbox now, or hands it back: the mailbox is full, or the process has ended.
     #[inline]
-    pub fn tell(&self, message: M) -> Result<(), Undelivered<M>> {
+    pub fn tell(&self, message: M) -> Result<(), SendError<M>> {
         self.core.post(message)
     }
 
@@ -54,12 +54,12 @@ impl<M: Send + 'static> Address<M> {
     /// that wait for bytes.
     ///
     /// Cancel-safe: a dropped send has not sent anything.
-    pub async fn send(&self, message: M) -> Result<(), Undelivered<M>> {
+    pub async fn send(&self, message: M) -> Result<(), SendError<M>> {
         // A sender that never has to wait gives way all the same.
         poll_fn(spend).await.made_progress();
         let message = match self.core.post(message) {
             Ok(()) => return Ok(()),
-            Err(Undelivered {
+            Err(SendError {
                 message,
                 kind: SendErrorKind::Full,
             }) => message,
@@ -68,7 +68,7 @@ impl<M: Send + 'static> Address<M> {
         let bytes = self.core.mail.weigh(&message);
         match self.core.mail.reserve(bytes).await {
             Ok(reserved) => self.core.post_reserved(message, reserved),
-            Err(kind) => Err(Undelivered { message, kind }),
+            Err(kind) => Err(SendError { message, kind }),
         }
     }
 
@@ -110,7 +110,7 @@ impl<M: Send + 'static> Address<M> {
         let message = question(Reply(sender));
         let sent = match self.core.post(message) {
             Ok(()) => None,
-            Err(Undelivered {
+            Err(SendError {
                 message,
                 kind: SendErrorKind::Full,
             }) => Some(message),
@@ -178,7 +178,7 @@ async fn answer_of_one_turn<R>(receiver: &mut oneshot::Receiver<R>) -> Option<Re
     .await
 }
 
-fn undelivered<M>(error: Undelivered<M>) -> AskError {
+fn undelivered<M>(error: SendError<M>) -> AskError {
     match error.kind {
         // The question was dropped with the mailbox.
         SendErrorKind::NoProcess => AskError::NoAnswer,

@@ -8,7 +8,7 @@ use crate::exit::ExitReason;
 use windlass_value::{ParsePidError, Pid};
 
 /// A message that was not delivered; it is handed back.
-pub struct Undelivered<M> {
+pub struct SendError<M> {
     /// The message.
     pub message: M,
     /// The reason that it was not delivered.
@@ -46,21 +46,21 @@ impl fmt::Display for SendErrorKind {
     }
 }
 
-impl<M> fmt::Debug for Undelivered<M> {
+impl<M> fmt::Debug for SendError<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Undelivered")
+        f.debug_struct("SendError")
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
 }
 
-impl<M> fmt::Display for Undelivered<M> {
+impl<M> fmt::Display for SendError<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not delivered: {}", self.kind)
     }
 }
 
-impl<M> Error for Undelivered<M> {}
+impl<M> Error for SendError<M> {}
 
 /// Why an `ask` has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{SendErrorKind, Undelivered};
+use crate::error::{SendError, SendErrorKind};
 use crate::exit::{Exited, MonitorRef};
 use crate::message::Message;
 use windlass_value::Pid;
@@ -16,16 +16,12 @@ use windlass_value::Pid;
 /// [`Host::lose_node`](crate::Host::lose_node).
 pub trait Relay: Send + Sync + 'static {
     /// Takes a message for `to`, or hands it back.
-    fn route(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>>;
+    fn route(&self, to: Pid, message: Message) -> Result<(), SendError<Message>>;
 
     /// Takes a signal for `to`, or hands it back. One that does not carries messages only: links and
     /// monitors that lead there end with `NoConnection`.
-    fn route_signal(
-        &self,
-        _to: Pid,
-        signal: RemoteSignal,
-    ) -> Result<(), Undelivered<RemoteSignal>> {
-        Err(Undelivered {
+    fn route_signal(&self, _to: Pid, signal: RemoteSignal) -> Result<(), SendError<RemoteSignal>> {
+        Err(SendError {
             message: signal,
             kind: SendErrorKind::NoConnection,
         })

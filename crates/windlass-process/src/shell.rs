@@ -26,7 +26,7 @@ use windlass_core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use windlass_core::task::{TaskRef, contain};
 
 use crate::bonds::{Bonds, announce};
-use crate::error::{SendErrorKind, Undelivered};
+use crate::error::{SendError, SendErrorKind};
 use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::host::Shared;
 use crate::mail::{Mail, Posted, Reader, Reserved};
@@ -73,7 +73,7 @@ const NUDGED: u32 = 1 << 10;
 pub(crate) trait Resident: Any + Send + Sync {
     fn shell(&self) -> &Shell;
     /// Puts a message of no particular type into its mailbox.
-    fn deliver(&self, message: Message) -> Result<(), Undelivered<Message>>;
+    fn deliver(&self, message: Message) -> Result<(), SendError<Message>>;
     fn unread(&self) -> Option<usize>;
     fn dropped(&self) -> u64;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -115,7 +115,7 @@ impl<M: Send + 'static> Core<M> {
 
     /// Puts a message in if the policy lets it in now, and wakes the process.
     #[inline(always)]
-    pub(crate) fn post(&self, message: M) -> Result<(), Undelivered<M>> {
+    pub(crate) fn post(&self, message: M) -> Result<(), SendError<M>> {
         self.after(self.mail.try_post(message))
     }
 
@@ -124,19 +124,19 @@ impl<M: Send + 'static> Core<M> {
         &self,
         message: M,
         reserved: Reserved<'_>,
-    ) -> Result<(), Undelivered<M>> {
+    ) -> Result<(), SendError<M>> {
         self.after(self.mail.post_reserved(message, reserved))
     }
 
     #[inline(always)]
-    fn after(&self, posted: Result<Posted, (M, SendErrorKind)>) -> Result<(), Undelivered<M>> {
+    fn after(&self, posted: Result<Posted, (M, SendErrorKind)>) -> Result<(), SendError<M>> {
         match posted {
             Ok(Posted::First) => {
                 self.shell.wake();
                 Ok(())
             }
             Ok(Posted::Behind | Posted::Dropped) => Ok(()),
-            Err((message, kind)) => Err(Undelivered { message, kind }),
+            Err((message, kind)) => Err(SendError { message, kind }),
         }
     }
 }
@@ -146,13 +146,13 @@ impl<M: Send + 'static> Resident for Core<M> {
         &self.shell
     }
 
-    fn deliver(&self, message: Message) -> Result<(), Undelivered<Message>> {
+    fn deliver(&self, message: Message) -> Result<(), SendError<Message>> {
         // Where it is the very type, it is moved; other processes understand what was made for them.
         let mut message = Some(message);
         if let Some(same) = (&mut message as &mut dyn Any).downcast_mut::<Option<M>>()
             && let Some(message) = same.take()
         {
-            return self.post(message).map_err(|error| Undelivered {
+            return self.post(message).map_err(|error| SendError {
                 kind: error.kind,
                 message: *(Box::new(error.message) as Box<dyn Any>)
                     .downcast()
@@ -161,7 +161,7 @@ impl<M: Send + 'static> Resident for Core<M> {
         }
         let message = message.expect("it was not taken");
         let (from, topic) = (message.from, message.topic);
-        let back = |payload, kind| Undelivered {
+        let back = |payload, kind| SendError {
             message: Message {
                 from,
                 topic: topic.clone(),

@@ -13,7 +13,7 @@ use windlass_sync::CancellationToken;
 
 use crate::address::Address;
 use crate::command::{AnyCommand, Completer, YieldError};
-use crate::error::Undelivered;
+use crate::error::SendError;
 use crate::exit::{ExitReason, Exited, Fault, MonitorRef};
 use crate::host::Host;
 use crate::mail::{By, Reader};
@@ -187,7 +187,7 @@ impl ProcessContext {
     }
 
     /// Sends a message; it says that it is from this process.
-    pub fn send(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+    pub fn send(&self, to: Pid, message: Message) -> Result<(), SendError<Message>> {
         let message = message.from(self.pid());
         self.core.shell.host.route(to, message)
     }

@@ -26,7 +26,7 @@ pub use self::stop::{Killed, StopReport, Stuck};
 use crate::address::{Address, Ended};
 use crate::bonds::{Peer, link_here};
 use crate::command::{Commands, Handler};
-use crate::error::{BuildError, RegisterError, SendErrorKind, SpawnError, Undelivered};
+use crate::error::{BuildError, RegisterError, SendError, SendErrorKind, SpawnError};
 use crate::exit::{Bond, ExitReason, Exited, MonitorRef};
 use crate::groups::Groups;
 use crate::mail::MailboxPolicy;
@@ -295,15 +295,15 @@ impl Host {
     // ---- messages ----
 
     /// Sends a message to any process, here or on another node. Does not wait.
-    pub fn send(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+    pub fn send(&self, to: Pid, message: Message) -> Result<(), SendError<Message>> {
         self.0.route(to, message)
     }
 
     /// Sends a message to whoever has this name.
-    pub fn send_to_name(&self, name: &str, message: Message) -> Result<(), Undelivered<Message>> {
+    pub fn send_to_name(&self, name: &str, message: Message) -> Result<(), SendError<Message>> {
         match self.0.named(name) {
             Some(process) => process.deliver(message),
-            None => Err(Undelivered {
+            None => Err(SendError {
                 message,
                 kind: SendErrorKind::NoProcess,
             }),
@@ -311,10 +311,10 @@ impl Host {
     }
 
     /// Takes a message that came from another node.
-    pub fn receive(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+    pub fn receive(&self, to: Pid, message: Message) -> Result<(), SendError<Message>> {
         match self.0.find(to) {
             Some(process) => process.deliver(message),
-            None => Err(Undelivered {
+            None => Err(SendError {
                 message,
                 kind: SendErrorKind::NoProcess,
             }),
@@ -557,18 +557,18 @@ impl Shared {
 
     // ---- routing ----
 
-    pub(crate) fn route(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+    pub(crate) fn route(&self, to: Pid, message: Message) -> Result<(), SendError<Message>> {
         if let Some(process) = self.find(to) {
             return process.deliver(message);
         }
         if to.node_id() == self.node_id {
             // It has ended, or it is of an earlier incarnation.
             let kind = SendErrorKind::NoProcess;
-            return Err(Undelivered { message, kind });
+            return Err(SendError { message, kind });
         }
         match &self.relay {
             Some(relay) => relay.route(to, message),
-            None => Err(Undelivered {
+            None => Err(SendError {
                 message,
                 kind: SendErrorKind::NoConnection,
             }),

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use windlass_process::{
     ActorEvent, Bond, Context, ExitReason, Host, Message, Payload, Pid, Relay, RemoteSignal,
-    SendErrorKind, Undelivered,
+    SendError, SendErrorKind,
 };
 
 use crate::support::{everywhere, idle, waits};
@@ -14,23 +14,23 @@ use crate::support::{everywhere, idle, waits};
 struct Wire(Arc<OnceLock<Host>>);
 
 impl Relay for Wire {
-    fn route(&self, to: Pid, message: Message) -> Result<(), Undelivered<Message>> {
+    fn route(&self, to: Pid, message: Message) -> Result<(), SendError<Message>> {
         match self.0.get() {
             Some(host) => host.receive(to, message),
-            None => Err(Undelivered {
+            None => Err(SendError {
                 message,
                 kind: SendErrorKind::NoConnection,
             }),
         }
     }
 
-    fn route_signal(&self, to: Pid, signal: RemoteSignal) -> Result<(), Undelivered<RemoteSignal>> {
+    fn route_signal(&self, to: Pid, signal: RemoteSignal) -> Result<(), SendError<RemoteSignal>> {
         match self.0.get() {
             Some(host) => {
                 host.receive_signal(to, signal);
                 Ok(())
             }
-            None => Err(Undelivered {
+            None => Err(SendError {
                 message: signal,
                 kind: SendErrorKind::NoConnection,
             }),
