@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, convert::Infallible, net, sync::Arc, time::Dura
 
 use windlass::net::{TcpListener, TcpStream};
 use windlass::process::supervisor::{ChildSpec, Strategy, Supervisor};
-use windlass::process::{Actor, ActorEvent, Address, Context, Exited, Fault};
+use windlass::process::{Actor, ActorError, ActorEvent, Address, Context, Exited};
 use windlass::process::{Host, MailboxPolicy, Pid, Spawn};
 use windlass::{select, time};
 
@@ -24,7 +24,7 @@ struct Room(BTreeMap<Pid, Address<String>>);
 
 impl Room {
     /// Never waits: the mailbox of a slow member drops its oldest line.
-    fn tell_all(&self, line: &str) -> Result<(), Fault> {
+    fn tell_all(&self, line: &str) -> Result<(), ActorError> {
         let tell = |member: &Address<String>| drop(member.tell(format!("{line}\n")));
         self.0.values().for_each(tell);
         Ok(())
@@ -34,7 +34,11 @@ impl Room {
 impl Actor for Room {
     type Message = ToRoom;
 
-    async fn handle(&mut self, message: ToRoom, ctx: &mut Context<ToRoom>) -> Result<(), Fault> {
+    async fn handle(
+        &mut self,
+        message: ToRoom,
+        ctx: &mut Context<ToRoom>,
+    ) -> Result<(), ActorError> {
         match message {
             ToRoom::Say(port, line) if line == "/crash" => panic!("{port} typed /crash"),
             ToRoom::Say(port, line) => self.tell_all(&format!("{port}: {line}")),
@@ -46,14 +50,14 @@ impl Actor for Room {
         }
     }
 
-    async fn exited(&mut self, member: Exited, _: &mut Context<ToRoom>) -> Result<(), Fault> {
+    async fn exited(&mut self, member: Exited, _: &mut Context<ToRoom>) -> Result<(), ActorError> {
         self.0.remove(&member.pid);
         self.tell_all(&format!("* {} here", self.0.len()))
     }
 }
 
 /// Joins whoever is called `room` now. After a crash it takes a moment until somebody is.
-async fn join(ctx: &Context<String>) -> Result<Address<ToRoom>, Fault> {
+async fn join(ctx: &Context<String>) -> Result<Address<ToRoom>, ActorError> {
     let host = ctx.host();
     while !ctx.is_cancelled() {
         if let Some(room) = host.address_of::<ToRoom>("room")
@@ -64,11 +68,11 @@ async fn join(ctx: &Context<String>) -> Result<Address<ToRoom>, Fault> {
         }
         time::sleep(Duration::from_millis(10)).await;
     }
-    Err(Fault::cancelled(ctx.cancel_reason()))
+    Err(ActorError::cancelled(ctx.cancel_reason()))
 }
 
 /// What the client says goes to the room, and what the room says goes to the client.
-async fn connection(mut ctx: Context<String>, mut client: TcpStream) -> Result<(), Fault> {
+async fn connection(mut ctx: Context<String>, mut client: TcpStream) -> Result<(), ActorError> {
     let port = client.peer_addr()?.port();
     let (mut text, mut more) = (Vec::new(), [0; 512]);
     let mut room = join(&ctx).await?;
@@ -97,7 +101,10 @@ async fn connection(mut ctx: Context<String>, mut client: TcpStream) -> Result<(
 }
 
 /// Starts a process for each connection, which lives on if this one fails.
-async fn accept(mut ctx: Context<Infallible>, listener: Arc<TcpListener>) -> Result<(), Fault> {
+async fn accept(
+    mut ctx: Context<Infallible>,
+    listener: Arc<TcpListener>,
+) -> Result<(), ActorError> {
     loop {
         select! {
             accepted = listener.accept() => {

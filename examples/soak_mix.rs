@@ -23,7 +23,7 @@ use windlass::graph::{LoadOptions, Prepared, RunOptions, load};
 use windlass::lua::Interpreter;
 use windlass::net::TcpListener;
 use windlass::process::supervisor::{ChildSpec, Strategy, Supervisor};
-use windlass::process::{Context, Fault, Host};
+use windlass::process::{ActorError, Context, Host};
 use windlass::vm::Vm;
 use windlass::{Runtime, TaskGroup, coroutine, fork_join, task, time};
 
@@ -284,7 +284,7 @@ fn some_coroutines(runtime: &Runtime, number: u64, done: &Counts) {
 
 /// A supervised process that panics, is restarted, and is stopped with its supervisor.
 fn some_processes(runtime: &Runtime, number: u64, done: &Counts) {
-    async fn worker(mut ctx: Context<u64>) -> Result<(), Fault> {
+    async fn worker(mut ctx: Context<u64>) -> Result<(), ActorError> {
         while let Some(message) = ctx.recv().await {
             assert!(message != 3, "on purpose");
         }

@@ -4,7 +4,7 @@
 //! `cargo run --example upgrade`
 
 use windlass::process::{
-    Event, Events, Fault, Host, Message, Output, Pattern, Payload, Payloads, Process,
+    ActorError, Event, Events, Host, Message, Output, Pattern, Payload, Payloads, Process,
     ProcessContext, Status, Upgrade,
 };
 
@@ -12,13 +12,13 @@ const BEFORE: i64 = 40;
 const ALL: i64 = 100;
 
 /// The next number of the stream. Anything but the one after the last is a loss, or out of order.
-fn count(counted: &mut i64, message: &Message) -> Result<(), Fault> {
+fn count(counted: &mut i64, message: &Message) -> Result<(), ActorError> {
     if message.payload == Payload::Int(*counted + 1) {
         *counted += 1;
         return Ok(());
     }
     let text = format!("{:?} came after {counted}", message.payload);
-    Err(Fault::new(text))
+    Err(ActorError::new(text))
 }
 
 /// The first version: counts its messages.
@@ -29,12 +29,12 @@ struct V1 {
 }
 
 impl Process for V1 {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), Fault> {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
         println!("version 1 begins as {}", ctx.pid());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, _: &mut Output) -> Result<Status, Fault> {
+    fn step(&mut self, events: &mut Events<'_>, _: &mut Output) -> Result<Status, ActorError> {
         // Until it is told to begin it leaves messages alone, so the whole stream waits then.
         self.begun |= events.next_message(&Pattern::exact("begin")).is_some();
         let next = if self.begun {
@@ -50,7 +50,7 @@ impl Process for V1 {
                     return Ok(Status::Upgrade(new));
                 }
                 Event::Message(message) => count(&mut self.counted, &message)?,
-                Event::Cancel(reason) => return Err(Fault::cancelled(reason)),
+                Event::Cancel(reason) => return Err(ActorError::cancelled(reason)),
                 _ => {}
             }
         }
@@ -66,16 +66,16 @@ struct V2 {
 }
 
 impl Process for V2 {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, input: Payloads) -> Result<(), Fault> {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, input: Payloads) -> Result<(), ActorError> {
         let counted = input.first().and_then(Payload::as_i64);
-        self.counted = counted.ok_or_else(|| Fault::new("version 1 left no count"))?;
+        self.counted = counted.ok_or_else(|| ActorError::new("version 1 left no count"))?;
         println!("version 2 goes on as {} from {}", ctx.pid(), self.counted);
         let owner = ctx.host().whereis("counter");
         assert_eq!(owner, Some(ctx.pid()), "it has kept its name");
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, _: &mut Output) -> Result<Status, Fault> {
+    fn step(&mut self, events: &mut Events<'_>, _: &mut Output) -> Result<Status, ActorError> {
         while let Some(event) = events.next() {
             match event {
                 Event::Message(message) if message.topic == "end" => {
@@ -87,7 +87,7 @@ impl Process for V2 {
                     count(&mut self.counted, &message)?;
                     self.sum += self.counted;
                 }
-                Event::Cancel(reason) => return Err(Fault::cancelled(reason)),
+                Event::Cancel(reason) => return Err(ActorError::cancelled(reason)),
                 _ => {}
             }
         }

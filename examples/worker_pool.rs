@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use windlass::process::{self, Address, Context, Fault, Host, MailboxPolicy, Payload};
+use windlass::process::{self, ActorError, Address, Context, Host, MailboxPolicy, Payload};
 use windlass::time::{Instant, sleep};
 
 const WORKERS: usize = 4;
@@ -13,7 +13,7 @@ const JOBS: usize = 200;
 const WORK: Duration = Duration::from_millis(2);
 
 /// Squares numbers, one at a time, and passes them on. Ends with how many there were.
-async fn worker(mut ctx: Context<i64>, results: Address<i64>) -> Result<Payload, Fault> {
+async fn worker(mut ctx: Context<i64>, results: Address<i64>) -> Result<Payload, ActorError> {
     let mut done = 0;
     while let Some(number) = ctx.recv().await {
         sleep(WORK).await;
@@ -24,11 +24,11 @@ async fn worker(mut ctx: Context<i64>, results: Address<i64>) -> Result<Payload,
 }
 
 /// Adds up one result for each job, and ends with the sum.
-async fn collector(mut ctx: Context<i64>) -> Result<Payload, Fault> {
+async fn collector(mut ctx: Context<i64>) -> Result<Payload, ActorError> {
     let mut sum = 0;
     for _ in 0..JOBS {
         let result = ctx.recv().await;
-        sum += result.ok_or_else(|| Fault::new("told to stop too early"))?;
+        sum += result.ok_or_else(|| ActorError::new("told to stop too early"))?;
     }
     Ok(Payload::Int(sum))
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use windlass::process::command::Completer;
 use windlass::process::{
-    Actor, Address, Context, Event, Events, Fault, Host, Output, Payload, Payloads, Process,
+    Actor, ActorError, Address, Context, Event, Events, Host, Output, Payload, Payloads, Process,
     ProcessContext, ProcessHandle, Reply, Status,
 };
 
@@ -31,7 +31,7 @@ pub enum Count {
 impl Actor for Counter {
     type Message = Count;
 
-    async fn handle(&mut self, message: Count, _: &mut Context<Count>) -> Result<(), Fault> {
+    async fn handle(&mut self, message: Count, _: &mut Context<Count>) -> Result<(), ActorError> {
         match message {
             Count::Tell(number) => self.0 += number,
             Count::Ask(number, reply) => {
@@ -58,7 +58,7 @@ pub enum Hop {
 impl Actor for Link {
     type Message = Hop;
 
-    async fn handle(&mut self, message: Hop, ctx: &mut Context<Hop>) -> Result<(), Fault> {
+    async fn handle(&mut self, message: Hop, ctx: &mut Context<Hop>) -> Result<(), ActorError> {
         match message {
             Hop::Next(next) => self.next = Some(next),
             Hop::Token(hops_left) => {
@@ -144,11 +144,11 @@ struct Yielder {
 }
 
 impl Process for Yielder {
-    fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), Fault> {
+    fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError> {
         while let Some(event) = events.next() {
             if let Event::YieldComplete {
                 result: Ok(value), ..

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_process::{Fault, Payloads};
+use windlass_process::{ActorError, Payloads};
 use windlass_vm::{Budget, Guest, Resume, Step};
 
 use crate::interpreter::{Inner, group_of};
@@ -32,7 +32,7 @@ impl LuaGuest {
     }
 
     /// The machine, which the first step makes.
-    fn begin(&mut self, budget: &Budget<'_>) -> Result<&mut Machine, Fault> {
+    fn begin(&mut self, budget: &Budget<'_>) -> Result<&mut Machine, ActorError> {
         if self.machine.is_none() {
             let group = group_of(&self.script).filter(|_| self.inner.watched);
             if let Some(group) = group {
@@ -53,7 +53,7 @@ impl Guest for LuaGuest {
         budget.set_bell(preempt::bell(self.inner.signal));
         let machine = match self.begin(budget) {
             Ok(machine) => machine,
-            Err(fault) => return Step::Failed(fault),
+            Err(error) => return Step::Failed(error),
         };
         match machine.step(budget, resume) {
             Goes::On(step) => step,

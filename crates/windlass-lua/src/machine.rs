@@ -12,7 +12,7 @@ use std::time::Duration;
 use mlua::{IntoLua, Lua, MultiValue, Table, Thread, Value};
 use windlass_process::command::YieldError;
 use windlass_process::{
-    Bond, ExitReason, Exited, Fault, Message, Pattern, Payload, Payloads, Pid, Topic,
+    ActorError, Bond, ExitReason, Exited, Message, Pattern, Payload, Payloads, Pid, Topic,
 };
 use windlass_vm::{Answer, Budget, Ending, Exception, Reason, Resume, Step};
 
@@ -108,8 +108,8 @@ fn cancelled(reason: &Arc<str>) -> Back {
 }
 
 /// The message of an error of Lua itself.
-fn fault_of(error: &mlua::Error) -> Fault {
-    Fault::new(without_prelude(&text_of_error(error)))
+fn actor_error_of(error: &mlua::Error) -> ActorError {
+    ActorError::new(without_prelude(&text_of_error(error)))
 }
 
 pub(crate) fn text_of_error(error: &mlua::Error) -> String {
@@ -131,7 +131,7 @@ impl Machine {
         args: &Payloads,
         budget: &Budget<'_>,
         last_tag: u64,
-    ) -> Result<Machine, Fault> {
+    ) -> Result<Machine, ActorError> {
         let guard = Guard::of_budget(budget);
         let notes = Arc::new(Notes::default());
         let limits = budget.limits();
@@ -151,7 +151,7 @@ impl Machine {
             let main: u64 = state.main.call((chunk, entry, given))?;
             Ok((state, main))
         };
-        let (state, main) = made().map_err(|error| fault_of(&error))?;
+        let (state, main) = made().map_err(|error| actor_error_of(&error))?;
         drop(guard);
         let mut machine = Machine {
             inner: inner.clone(),
@@ -240,7 +240,7 @@ impl Machine {
         let (came, values) = match driven {
             Ok(driven) => driven,
             // Not an error of the script: the state itself has no memory left, say.
-            Err(error) => return Some(Step::Failed(fault_of(&error))),
+            Err(error) => return Some(Step::Failed(actor_error_of(&error))),
         };
         match came {
             Came::Preempted => self.ready.push_back((id, Back::Go)),
@@ -251,7 +251,7 @@ impl Machine {
                 self.suspend(budget, id, Args { lua, values })
             }
             Came::Ended => return self.end(budget, id, values),
-            Came::Failed => return Some(Step::Failed(self.fault(&values, None))),
+            Came::Failed => return Some(Step::Failed(self.error_from(&values, None))),
         }
         None
     }
@@ -272,7 +272,7 @@ impl Machine {
             (true, None) => Step::Done(Payload::Nil),
             (true, Some(value)) => match to_payload(&self.state.lua, value) {
                 Ok(payload) => Step::Done(payload),
-                Err(problem) => Step::Failed(Fault::new(format!(
+                Err(problem) => Step::Failed(ActorError::new(format!(
                     "main returned what it cannot: {problem}"
                 ))),
             },
@@ -280,14 +280,14 @@ impl Machine {
                 let value = trace.get("value").unwrap_or(Value::Nil);
                 let traceback = trace.get::<String>("traceback").ok();
                 let values = MultiValue::from_iter([value]);
-                Step::Failed(self.fault(&values, traceback))
+                Step::Failed(self.error_from(&values, traceback))
             }
-            (false, _) => Step::Failed(self.fault(&values, None)),
+            (false, _) => Step::Failed(self.error_from(&values, None)),
         })
     }
 
     /// The end that an error is: its message and a traceback, or its value.
-    fn fault(&self, values: &MultiValue, traceback: Option<String>) -> Fault {
+    fn error_from(&self, values: &MultiValue, traceback: Option<String>) -> ActorError {
         let traceback = traceback.or_else(|| match values.get(1) {
             Some(Value::String(text)) => Some(text.to_string_lossy()),
             _ => None,
@@ -295,11 +295,11 @@ impl Machine {
         let traceback = traceback
             .map(|text| without_prelude(&text))
             .unwrap_or_default();
-        let with = |message: &str| Fault::new(format!("{message}\n{traceback}"));
+        let with = |message: &str| ActorError::new(format!("{message}\n{traceback}"));
         match values.front() {
             Some(Value::String(message)) => with(&message.to_string_lossy()),
             Some(Value::Error(error)) => with(&text_of_error(error)),
-            Some(Value::Table(table)) => fault_of_table(&self.state.lua, table, &traceback),
+            Some(Value::Table(table)) => error_of_table(&self.state.lua, table, &traceback),
             None | Some(Value::Nil) => with("nil"),
             Some(other) => match to_payload(&self.state.lua, other) {
                 Ok(payload) => with(&format!("{payload:?}")),
@@ -661,7 +661,7 @@ impl Machine {
             budget,
             self.last_tag,
         );
-        let mut machine = made.map_err(|fault| fault.reason().to_string())?;
+        let mut machine = made.map_err(|error| error.reason().to_string())?;
         let tags: Vec<u64> = self.waits.keys().copied().collect();
         for tag in tags {
             self.withdraw(budget, Some(tag));
@@ -829,22 +829,22 @@ fn exit_message(exited: &Exited) -> Message {
 }
 
 /// The end that a table is the error of: one of ours, or one of the script's own.
-fn fault_of_table(lua: &Lua, table: &Table, traceback: &str) -> Fault {
+fn error_of_table(lua: &Lua, table: &Table, traceback: &str) -> ActorError {
     let field = |name: &str| table.raw_get::<Option<String>>(name).ok().flatten();
     match (field("kind").as_deref(), field("message")) {
         (Some("cancelled"), Some(message)) => {
             let reason = message
                 .split_once("cancelled: ")
                 .map_or(&*message, |(_, reason)| reason);
-            Fault::cancelled(reason)
+            ActorError::cancelled(reason)
         }
-        (_, Some(message)) => Fault::new(format!("{message}\n{traceback}")),
+        (_, Some(message)) => ActorError::new(format!("{message}\n{traceback}")),
         _ => match to_payload(lua, &Value::Table(table.clone())) {
-            Ok(value) => Fault::new(Payload::map([
+            Ok(value) => ActorError::new(Payload::map([
                 ("value", value),
                 ("traceback", traceback.into()),
             ])),
-            Err(_) => Fault::new(format!("a table\n{traceback}")),
+            Err(_) => ActorError::new(format!("a table\n{traceback}")),
         },
     }
 }

@@ -14,7 +14,7 @@ use windlass_sync::CancellationToken;
 
 use crate::address::Address;
 use crate::error::SendError;
-use crate::exit::{ExitReason, Exited, Fault, MonitorRef, Outcome};
+use crate::exit::{ActorError, ExitReason, Exited, MonitorRef, Outcome};
 use crate::host::Host;
 use crate::mail::{By, Mail, Reader};
 use crate::message::{Message, Pattern};
@@ -337,7 +337,7 @@ impl<M> fmt::Debug for Context<M> {
 /// A process with a type for its messages and a method for each event.
 ///
 /// ```
-/// use windlass_process::{Actor, Context, Fault, Reply};
+/// use windlass_process::{Actor, ActorError, Context, Reply};
 ///
 /// struct Counter(u64);
 ///
@@ -346,7 +346,11 @@ impl<M> fmt::Debug for Context<M> {
 /// impl Actor for Counter {
 ///     type Message = Count;
 ///
-///     async fn handle(&mut self, message: Count, _: &mut Context<Count>) -> Result<(), Fault> {
+///     async fn handle(
+///         &mut self,
+///         message: Count,
+///         _: &mut Context<Count>,
+///     ) -> Result<(), ActorError> {
 ///         match message {
 ///             Count::Up => self.0 += 1,
 ///             Count::Read(reply) => reply.send(self.0),
@@ -372,7 +376,7 @@ pub trait Actor: Send + 'static {
     fn started(
         &mut self,
         _ctx: &mut Context<Self::Message>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send {
+    ) -> impl Future<Output = Result<(), ActorError>> + Send {
         async { Ok(()) }
     }
 
@@ -381,14 +385,14 @@ pub trait Actor: Send + 'static {
         &mut self,
         message: Self::Message,
         ctx: &mut Context<Self::Message>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send;
+    ) -> impl Future<Output = Result<(), ActorError>> + Send;
 
     /// The end of a process that it monitors, or is linked to and traps links.
     fn exited(
         &mut self,
         _exited: Exited,
         _ctx: &mut Context<Self::Message>,
-    ) -> impl Future<Output = Result<(), Fault>> + Send {
+    ) -> impl Future<Output = Result<(), ActorError>> + Send {
         async { Ok(()) }
     }
 
@@ -410,12 +414,12 @@ pub trait Actor: Send + 'static {
 pub(crate) fn run_actor<A: Actor>(
     mut actor: A,
     mut ctx: Context<A::Message>,
-) -> impl Future<Output = Result<(), Fault>> + Send {
+) -> impl Future<Output = Result<(), ActorError>> + Send {
     async move {
         // Why it ends: an error, or that it was told to stop, or neither.
-        let end: Result<Option<Arc<str>>, Fault> = 'life: {
-            if let Err(fault) = actor.started(&mut ctx).await {
-                break 'life Err(fault);
+        let end: Result<Option<Arc<str>>, ActorError> = 'life: {
+            if let Err(error) = actor.started(&mut ctx).await {
+                break 'life Err(error);
             }
             while !ctx.stopping {
                 // Not `event`: that answer is large, and would be kept over the wait.
@@ -428,8 +432,8 @@ pub(crate) fn run_actor<A: Actor>(
                         None => Ok(()),
                     },
                 };
-                if let Err(fault) = handled {
-                    break 'life Err(fault);
+                if let Err(error) = handled {
+                    break 'life Err(error);
                 }
             }
             Ok(None)
@@ -438,8 +442,8 @@ pub(crate) fn run_actor<A: Actor>(
         actor.stopped(cancelled, &mut ctx).await;
         match end {
             Ok(None) => Ok(()),
-            Ok(Some(reason)) => Err(Fault::cancelled(reason)),
-            Err(fault) => Err(fault),
+            Ok(Some(reason)) => Err(ActorError::cancelled(reason)),
+            Err(error) => Err(error),
         }
     }
 }

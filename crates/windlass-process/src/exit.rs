@@ -121,17 +121,17 @@ impl MonitorRef {
 ///
 /// One word large: every handler's result holds one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault(Box<ExitReason>);
+pub struct ActorError(Box<ExitReason>);
 
-impl Fault {
+impl ActorError {
     /// Something went wrong.
-    pub fn new(value: impl Into<Payload>) -> Fault {
-        Fault(Box::new(ExitReason::Error(value.into())))
+    pub fn new(value: impl Into<Payload>) -> ActorError {
+        ActorError(Box::new(ExitReason::Error(value.into())))
     }
 
     /// It was told to stop, and this is its answer.
-    pub fn cancelled(reason: impl Into<Arc<str>>) -> Fault {
-        Fault(Box::new(ExitReason::Cancelled(reason.into())))
+    pub fn cancelled(reason: impl Into<Arc<str>>) -> ActorError {
+        ActorError(Box::new(ExitReason::Cancelled(reason.into())))
     }
 
     /// As the reason of an exit.
@@ -140,45 +140,45 @@ impl Fault {
     }
 }
 
-impl<E: Error> From<E> for Fault {
-    fn from(error: E) -> Fault {
-        Fault::new(error.to_string())
+impl<E: Error> From<E> for ActorError {
+    fn from(error: E) -> ActorError {
+        ActorError::new(error.to_string())
     }
 }
 
 /// The end that this is the reason of.
-impl From<ExitReason> for Fault {
-    fn from(reason: ExitReason) -> Fault {
-        Fault(Box::new(reason))
+impl From<ExitReason> for ActorError {
+    fn from(reason: ExitReason) -> ActorError {
+        ActorError(Box::new(reason))
     }
 }
 
-impl From<Fault> for ExitReason {
-    fn from(fault: Fault) -> ExitReason {
-        *fault.0
+impl From<ActorError> for ExitReason {
+    fn from(error: ActorError) -> ExitReason {
+        *error.0
     }
 }
 
 /// What an async process may end with: nothing, a value, or a result of these.
 pub trait Outcome {
     /// As the end of a process.
-    fn into_result(self) -> Result<Payload, Fault>;
+    fn into_result(self) -> Result<Payload, ActorError>;
 }
 
 impl Outcome for () {
-    fn into_result(self) -> Result<Payload, Fault> {
+    fn into_result(self) -> Result<Payload, ActorError> {
         Ok(Payload::Nil)
     }
 }
 
 impl Outcome for Payload {
-    fn into_result(self) -> Result<Payload, Fault> {
+    fn into_result(self) -> Result<Payload, ActorError> {
         Ok(self)
     }
 }
 
-impl<T: Into<Payload>> Outcome for Result<T, Fault> {
-    fn into_result(self) -> Result<Payload, Fault> {
+impl<T: Into<Payload>> Outcome for Result<T, ActorError> {
+    fn into_result(self) -> Result<Payload, ActorError> {
         self.map(Into::into)
     }
 }

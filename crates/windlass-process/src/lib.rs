@@ -61,7 +61,7 @@ mod weigh;
 pub use actor::{Actor, Context, Event as ActorEvent, SubscriptionId};
 pub use address::{ASK_TIMEOUT, Address, Ended, Reply};
 pub use error::{AskError, BuildError, RegisterError, SendError, SendErrorKind, SpawnError};
-pub use exit::{Bond, Exit, ExitReason, Exited, Fault, MonitorRef, Outcome};
+pub use exit::{ActorError, Bond, Exit, ExitReason, Exited, MonitorRef, Outcome};
 pub use groups::{GroupChange, Missed, Subscription};
 pub use host::{Host, HostBuilder, Killed, NoHost, ProcessInfo, ProcessState, StopReport, Stuck};
 pub use mail::MailboxPolicy;

@@ -222,7 +222,7 @@ impl Spawn {
                 let body = StepBody::new(core.clone(), context, process);
                 return terms.start(core, body);
             }
-            Ok(Err(fault)) => ExitReason::from(fault),
+            Ok(Err(error)) => ExitReason::from(error),
             Err(panic) => {
                 let reason = ExitReason::of_panic(&*panic);
                 contain(|| drop(panic));

@@ -14,7 +14,7 @@ use windlass_sync::CancellationToken;
 use crate::address::Address;
 use crate::command::{AnyCommand, Completer, YieldError};
 use crate::error::SendError;
-use crate::exit::{ExitReason, Exited, Fault, MonitorRef};
+use crate::exit::{ActorError, ExitReason, Exited, MonitorRef};
 use crate::host::Host;
 use crate::mail::{By, Reader};
 use crate::message::{Message, Pattern};
@@ -27,17 +27,23 @@ use windlass_value::{Payload, Payloads};
 /// ```
 /// use std::time::Duration;
 /// use windlass_process::command::Sleep;
-/// use windlass_process::{Event, Events, Fault, Host, Output, Payloads, Process, ProcessContext, Status};
+/// use windlass_process::{
+///     ActorError, Event, Events, Host, Output, Payloads, Process, ProcessContext, Status,
+/// };
 ///
 /// /// Sleeps, then is done.
 /// struct Nap;
 ///
 /// impl Process for Nap {
-///     fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), Fault> {
+///     fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
 ///         Ok(())
 ///     }
 ///
-///     fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
+///     fn step(
+///         &mut self,
+///         events: &mut Events<'_>,
+///         out: &mut Output,
+///     ) -> Result<Status, ActorError> {
 ///         match events.next() {
 ///             Some(Event::YieldComplete { tag: 1, .. }) => Ok(Status::Done("rested".into())),
 ///             Some(_) => Ok(Status::Idle),
@@ -64,11 +70,16 @@ pub trait Process: Send + 'static {
     }
 
     /// Prepares it for one of its entry points. An error fails the spawn.
-    fn init(&mut self, ctx: &ProcessContext, method: &str, input: Payloads) -> Result<(), Fault>;
+    fn init(
+        &mut self,
+        ctx: &ProcessContext,
+        method: &str,
+        input: Payloads,
+    ) -> Result<(), ActorError>;
 
     /// Goes on. Takes events as long as it likes: what it does not take stays, in its order. Must not block.
     /// The first step comes by itself, without events.
-    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault>;
+    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError>;
 
     /// Releases what it holds. Runs exactly once, whatever the end.
     fn close(&mut self) {}
@@ -424,7 +435,7 @@ impl StepBody {
         let taken = events.taken;
         let status = match stepped {
             Ok(Ok(status)) => status,
-            Ok(Err(fault)) => return After::End(Err(fault.into())),
+            Ok(Err(error)) => return After::End(Err(error.into())),
             Err(panic) => return After::End(Err(of_panic(panic))),
         };
         if let Status::Upgrade(upgrade) = status {
@@ -505,7 +516,7 @@ impl StepBody {
                 After::End(Err(ExitReason::Error(text.into())))
             }
             Ok(Ok(())) => After::Again,
-            Ok(Err(fault)) => After::End(Err(fault.into())),
+            Ok(Err(error)) => After::End(Err(error.into())),
             Err(panic) => After::End(Err(of_panic(panic))),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_process::command::YieldError;
-use windlass_process::{ExitReason, Fault, Payload, Pid};
+use windlass_process::{ActorError, ExitReason, Payload, Pid};
 
 /// What guest code gets instead of a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,11 +75,11 @@ impl Error for Exception {}
 
 impl Exception {
     /// The end of a guest that does not catch it.
-    pub fn into_fault(self) -> Fault {
+    pub fn into_actor_error(self) -> ActorError {
         match self {
-            Exception::Cancelled(reason) => Fault::cancelled(reason),
-            Exception::Failed(value) => Fault::new(value),
-            other => Fault::new(other.to_string()),
+            Exception::Cancelled(reason) => ActorError::cancelled(reason),
+            Exception::Failed(value) => ActorError::new(value),
+            other => ActorError::new(other.to_string()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_process::{Exited, Fault, Message, Payload};
+use windlass_process::{ActorError, Exited, Message, Payload};
 
 use crate::budget::Budget;
 use crate::exception::Exception;
@@ -77,7 +77,7 @@ pub enum Step {
     /// It has ended, with this.
     Done(Payload),
     /// It has ended, because of this.
-    Failed(Fault),
+    Failed(ActorError),
     /// It goes on when everybody else who is ready has had a turn.
     Yield,
     /// It waits for this.

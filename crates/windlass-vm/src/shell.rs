@@ -9,8 +9,8 @@ use std::sync::Arc;
 use windlass_core::context::note_long_turn;
 use windlass_core::task::contain;
 use windlass_process::{
-    Event, Events, ExitReason, Fault, Message, Output, Payload, Payloads, Process, ProcessContext,
-    Status,
+    ActorError, Event, Events, ExitReason, Message, Output, Payload, Payloads, Process,
+    ProcessContext, Status,
 };
 
 use crate::act::{Op, message_of};
@@ -121,7 +121,7 @@ impl Shell {
     }
 
     /// Steps the guest, on the worker that this process has its turn on.
-    fn run(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
+    fn run(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError> {
         let seat = self.seat.clone();
         let vm = &seat.vm;
         if (self.parked && !seat.has_arrived()) || !vm.enter(&seat) {
@@ -135,7 +135,7 @@ impl Shell {
                 let (step, _, _) = step_guest(&mut **guest, vm, &seat, slot, resume, Script::Live);
                 match step {
                     Ok(Step::Done(value)) => return Ran::Over(Ok(value)),
-                    Ok(Step::Failed(fault)) => return Ran::Over(Err(fault.into())),
+                    Ok(Step::Failed(error)) => return Ran::Over(Err(error.into())),
                     Err(reason) => return Ran::Over(Err(reason)),
                     Ok(Step::Yield) => break,
                     Ok(Step::Suspend(reason)) => {
@@ -177,7 +177,7 @@ impl Shell {
             Ran::Over(result) => {
                 self.close_guest();
                 seat.finish(result.clone());
-                result.map(Status::Done).map_err(Fault::from)
+                result.map(Status::Done).map_err(ActorError::from)
             }
         }
     }
@@ -263,7 +263,7 @@ pub(crate) fn close(mut guest: Box<dyn Guest>) {
 }
 
 impl Process for Shell {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), Fault> {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
         self.seat.set_context(ctx.clone());
         if let Place::Reactor(reactor) = &self.seat.vm.place
             && self.injects
@@ -273,13 +273,13 @@ impl Process for Shell {
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError> {
         self.hear(events);
         self.serve(events, out);
         match &self.seat.vm.place {
             Place::Pool(_) => self.run(events, out),
             Place::Reactor(_) => match self.seat.result() {
-                Some(result) => result.map(Status::Done).map_err(Fault::from),
+                Some(result) => result.map(Status::Done).map_err(ActorError::from),
                 None => Ok(Status::Blocked),
             },
         }

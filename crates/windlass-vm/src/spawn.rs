@@ -91,7 +91,7 @@ impl Vm {
     /// impl Guest for Waits {
     ///     fn step(&mut self, _: &Budget<'_>, resume: Resume) -> Step {
     ///         match resume {
-    ///             Resume::Ended(Err(why)) => Step::Failed(why.into_fault()),
+    ///             Resume::Ended(Err(why)) => Step::Failed(why.into_actor_error()),
     ///             _ => Step::Suspend(Reason::Exit),
     ///         }
     ///     }

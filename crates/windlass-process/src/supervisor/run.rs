@@ -18,7 +18,7 @@ use super::{PATIENCE, Strategy, Supervisor, SupervisorError};
 use crate::actor::{Context, Event};
 use crate::address::Reply;
 use crate::error::{AskError, SpawnError};
-use crate::exit::{ExitReason, Exited, Fault};
+use crate::exit::{ActorError, ExitReason, Exited};
 use windlass_value::Pid;
 
 /// What a supervisor is asked.
@@ -52,7 +52,7 @@ struct Running {
 /// How long a killed child may take to be gone; it is inside a step that does not return then.
 const AFTER_KILL: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(mut settings: Supervisor, ctx: Context<Order>) -> Result<(), Fault> {
+pub(super) async fn run(mut settings: Supervisor, ctx: Context<Order>) -> Result<(), ActorError> {
     ctx.trap_links(true);
     let specs = std::mem::take(&mut settings.children);
     let mut running = Running {
@@ -67,16 +67,16 @@ pub(super) async fn run(mut settings: Supervisor, ctx: Context<Order>) -> Result
 }
 
 impl Running {
-    async fn work(&mut self, specs: Vec<ChildSpec>) -> Result<(), Fault> {
+    async fn work(&mut self, specs: Vec<ChildSpec>) -> Result<(), ActorError> {
         for spec in specs {
             if self.place_of(&spec.id).is_some() {
                 let text = format!("two children are called {:?}", spec.id);
-                return Err(Fault::new(text));
+                return Err(ActorError::new(text));
             }
             let id = spec.id.clone();
-            self.add(spec)
-                .await
-                .map_err(|error| Fault::new(format!("the child {id:?} did not start: {error}")))?;
+            self.add(spec).await.map_err(|error| {
+                ActorError::new(format!("the child {id:?} did not start: {error}"))
+            })?;
         }
         loop {
             let due = self.children.iter().filter_map(|child| child.due).min();
@@ -91,7 +91,7 @@ impl Running {
                 },
             };
             match event {
-                Event::Cancel(reason) => return Err(Fault::cancelled(reason)),
+                Event::Cancel(reason) => return Err(ActorError::cancelled(reason)),
                 Event::Exit(exited) => self.ended(exited).await?,
                 Event::Message(order) => self.obey(order).await,
             }
@@ -164,7 +164,7 @@ impl Running {
     }
 
     /// Starts what is due, in order. A child that does not start counts as one that ended at once.
-    async fn start_due(&mut self) -> Result<(), Fault> {
+    async fn start_due(&mut self) -> Result<(), ActorError> {
         let now = Instant::now();
         for place in 0..self.children.len() {
             let child = &self.children[place];
@@ -193,7 +193,7 @@ impl Running {
 
     // ---- ends ----
 
-    async fn ended(&mut self, exited: Exited) -> Result<(), Fault> {
+    async fn ended(&mut self, exited: Exited) -> Result<(), ActorError> {
         let is_it = |child: &Child| child.pid == Some(exited.pid);
         let Some(place) = self.children.iter().position(is_it) else {
             // It was stopped on purpose, or its parent has linked itself to somebody.
@@ -211,7 +211,7 @@ impl Running {
     }
 
     /// A child has to be started again, and with it those that the strategy says; or it was once too often.
-    async fn again(&mut self, place: usize) -> Result<(), Fault> {
+    async fn again(&mut self, place: usize) -> Result<(), ActorError> {
         let now = Instant::now();
         self.recent.push_back(now);
         let within = self.settings.within;
@@ -226,7 +226,7 @@ impl Running {
             let id = &self.children[place].spec.id;
             let (most, id) = (self.settings.most_restarts, id.clone());
             let text = format!("more than {most} restarts in {within:?}, the last of {id:?}");
-            return Err(Fault::new(text));
+            return Err(ActorError::new(text));
         }
         let backoff = self.settings.backoff;
         let child = &mut self.children[place];

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windlass_process::{
-    ActorEvent, Bond, Context, Events, ExitReason, Exited, Fault, Host, Message, Output, Payload,
-    Payloads, Pid, Process, ProcessContext, Status,
+    ActorError, ActorEvent, Bond, Context, Events, ExitReason, Exited, Host, Message, Output,
+    Payload, Payloads, Pid, Process, ProcessContext, Status,
 };
 use windlass_runtime::{join_all, time};
 
@@ -39,7 +39,7 @@ fn a_monitor_is_told_once_of_any_end() {
         let normal = host.spawn(idle).expect("a process");
         let broken = host.spawn(|mut ctx: Context<Message>| async move {
             ctx.recv().await;
-            Err::<(), _>(Fault::new("broken"))
+            Err::<(), _>(ActorError::new("broken"))
         });
         let panics = host.spawn(|mut ctx: Context<Message>| async move {
             ctx.recv().await;
@@ -151,7 +151,7 @@ fn who_traps_links_gets_a_message() {
                 ctx.trap_links(true);
                 let child = ctx
                     .linked()
-                    .spawn(|_: Context<()>| async { Err::<(), _>(Fault::new("broken")) });
+                    .spawn(|_: Context<()>| async { Err::<(), _>(ActorError::new("broken")) });
                 let normal = ctx.linked().spawn(|_: Context<()>| async {});
                 let (child, normal) = (child.expect("a process"), normal.expect("a process"));
                 for _ in 0..2 {
@@ -228,7 +228,7 @@ fn an_undone_link_does_not_count_even_if_the_other_has_ended_meanwhile() {
 fn the_order_of_an_end() {
     struct Owner(Log<String>, Option<ProcessContext>);
     impl Process for Owner {
-        fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), Fault> {
+        fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
             let log = self.0.clone();
             let token = ctx.token();
             let (host, pid) = (ctx.host(), ctx.pid());
@@ -242,7 +242,7 @@ fn the_order_of_an_end() {
             Ok(())
         }
 
-        fn step(&mut self, _: &mut Events<'_>, _: &mut Output) -> Result<Status, Fault> {
+        fn step(&mut self, _: &mut Events<'_>, _: &mut Output) -> Result<Status, ActorError> {
             Ok(Status::Idle)
         }
 

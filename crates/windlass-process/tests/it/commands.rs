@@ -9,7 +9,8 @@ use windlass_process::command::{
     Ticker, Timer, Unlink, Whereis, YieldError,
 };
 use windlass_process::{
-    BuildError, Event, ExitReason, Fault, Host, Message, Output, Payload, ProcessHandle, Status,
+    ActorError, BuildError, Event, ExitReason, Host, Message, Output, Payload, ProcessHandle,
+    Status,
 };
 use windlass_runtime::time;
 use windlass_sync::channel::mpmc;
@@ -34,7 +35,7 @@ fn asks<C: std::marker::Send + 'static>(host: &Host, command: C) -> ProcessHandl
             Some(Event::YieldComplete {
                 tag: 7,
                 result: Err(error),
-            }) => Err(Fault::new(error.to_string())),
+            }) => Err(ActorError::new(error.to_string())),
             other => panic!("{other:?} was not expected"),
         }
     }))
@@ -224,7 +225,7 @@ fn processes_are_started_awaited_and_ended() {
             answer(&host, Exec(SpawnProcess::new(done()))).await,
             "done".into()
         );
-        let broken = Machine::new(|_, _, _| Err(Fault::new("broken")));
+        let broken = Machine::new(|_, _, _| Err(ActorError::new("broken")));
         let error = failure(&host, Exec(SpawnProcess::new(broken))).await;
         assert_eq!(error, "the process ended: error: broken");
         answer(&host, Terminate(pid)).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use windlass_process::command::Sleep;
 use windlass_process::{
-    Actor, Context, Event, Events, ExitReason, Fault, Host, Message, Output, Payload, Payloads,
-    Pid, Process, ProcessContext, ProcessState, SpawnError, Status, Upgrade,
+    Actor, ActorError, Context, Event, Events, ExitReason, Host, Message, Output, Payload,
+    Payloads, Pid, Process, ProcessContext, ProcessState, SpawnError, Status, Upgrade,
 };
 use windlass_runtime::{Runtime, time};
 
@@ -40,7 +40,7 @@ fn errors_and_panics_are_exit_reasons_and_end_nobody_else() {
         let bystander = host.spawn(idle).expect("a process");
         let error = host.spawn(|_: Context<()>| async {
             let _: u32 = "x".parse()?;
-            Ok::<_, Fault>(())
+            Ok::<_, ActorError>(())
         });
         let reason = error.expect("a process").join().await.reason;
         assert!(
@@ -95,10 +95,10 @@ fn a_panic_in_a_drop_ends_that_process_with_the_panic() {
 fn close_runs_once_on_every_path() {
     expect_panics();
     everywhere(|host| async move {
-        type Step = fn(&ProcessContext, &mut Events<'_>, &mut Output) -> Result<Status, Fault>;
+        type Step = fn(&ProcessContext, &mut Events<'_>, &mut Output) -> Result<Status, ActorError>;
         let paths: [(&str, Step, bool); 6] = [
             ("done", |_, _, _| Ok(Status::Done(1.into())), false),
-            ("error", |_, _, _| Err(Fault::new("broken")), false),
+            ("error", |_, _, _| Err(ActorError::new("broken")), false),
             ("panic", |_, _, _| panic!("on purpose"), false),
             ("killed while idle", |_, _, _| Ok(Status::Idle), true),
             ("killed while busy", |_, _, _| Ok(Status::Continue), true),
@@ -134,15 +134,20 @@ fn a_process_that_cannot_begin_is_closed_and_fails_the_spawn() {
             &["main", "other"]
         }
 
-        fn init(&mut self, _: &ProcessContext, method: &str, input: Payloads) -> Result<(), Fault> {
+        fn init(
+            &mut self,
+            _: &ProcessContext,
+            method: &str,
+            input: Payloads,
+        ) -> Result<(), ActorError> {
             assert!(!self.1, "on purpose");
             match (method, input.len()) {
                 ("other", 1) => Ok(()),
-                _ => Err(Fault::new("I want one input at other")),
+                _ => Err(ActorError::new("I want one input at other")),
             }
         }
 
-        fn step(&mut self, _: &mut Events<'_>, _: &mut Output) -> Result<Status, Fault> {
+        fn step(&mut self, _: &mut Events<'_>, _: &mut Output) -> Result<Status, ActorError> {
             Ok(Status::Done(Payload::Nil))
         }
 
@@ -202,7 +207,7 @@ fn an_actor_has_hooks_for_its_life() {
     impl Actor for Talker {
         type Message = &'static str;
 
-        async fn started(&mut self, _: &mut Context<&'static str>) -> Result<(), Fault> {
+        async fn started(&mut self, _: &mut Context<&'static str>) -> Result<(), ActorError> {
             self.0.add("started");
             Ok(())
         }
@@ -211,11 +216,11 @@ fn an_actor_has_hooks_for_its_life() {
             &mut self,
             message: &'static str,
             ctx: &mut Context<&'static str>,
-        ) -> Result<(), Fault> {
+        ) -> Result<(), ActorError> {
             self.0.add(message);
             match message {
                 "stop" => ctx.stop(),
-                "fail" => return Err(Fault::new("asked to")),
+                "fail" => return Err(ActorError::new("asked to")),
                 _ => {}
             }
             Ok(())

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use windlass_process::command::{Completer, Sleep};
 use windlass_process::supervisor::{Backoff, ChildSpec, Strategy, Supervisor};
 use windlass_process::{
-    ActorEvent, Context, Event, ExitReason, Fault, Host, Message, Payload, ProcessHandle,
+    ActorError, ActorEvent, Context, Event, ExitReason, Host, Message, Payload, ProcessHandle,
     SpawnError, Status, Upgrade,
 };
 use windlass_runtime::{Runtime, join_all, time};
@@ -377,7 +377,9 @@ async fn upgrade_in_flight(host: Host) {
                     Event::Message(message) => {
                         seen.push(message.payload.as_i64().expect("a number"))
                     }
-                    other => return Err(Fault::new(format!("{other:?} was for the old code"))),
+                    other => {
+                        return Err(ActorError::new(format!("{other:?} was for the old code")));
+                    }
                 }
             }
             // Long enough for the old sleep to have come.
@@ -554,7 +556,7 @@ fn p10_pauses_grow_and_the_limit_escalates() {
         let child = ChildSpec::new("broken", move |spawn| {
             record.add(began.elapsed());
             let process =
-                spawn.spawn(|_: Context<()>| async { Err::<(), _>(Fault::new("broken")) })?;
+                spawn.spawn(|_: Context<()>| async { Err::<(), _>(ActorError::new("broken")) })?;
             Ok(process.pid())
         });
         let backoff = Backoff {

@@ -143,7 +143,7 @@ fn a_lost_node_ends_what_leads_there() {
                 matches!(ctx.event().await, ActorEvent::Exit(exited)
                     if exited.reason == ExitReason::NoConnection)
                 .then_some(())
-                .ok_or(windlass_process::Fault::new("another event"))
+                .ok_or(windlass_process::ActorError::new("another event"))
             })
             .expect("a process");
         for process in [linked.pid(), stays.pid()] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_process::supervisor::{
     Backoff, ChildSpec, Restart, Strategy, Supervisor, SupervisorError,
 };
-use windlass_process::{Context, ExitReason, Fault, Host, Message, SpawnError};
+use windlass_process::{ActorError, Context, ExitReason, Host, Message, SpawnError};
 use windlass_runtime::time;
 
 use crate::support::{Count, Log, deaf, eventually, everywhere, expect_panics, idle, simulated};
@@ -22,7 +22,7 @@ fn child(id: &'static str, log: &Log<String>) -> ChildSpec {
                 let end = ctx.recv().await;
                 log.add(format!("-{id}"));
                 match end.as_ref().map(|message| message.topic.as_str()) {
-                    Some("fail") => Err(Fault::new("asked to")),
+                    Some("fail") => Err(ActorError::new("asked to")),
                     Some("panic") => panic!("on purpose"),
                     _ => Ok(()),
                 }
@@ -325,7 +325,7 @@ fn by_default_a_child_that_keeps_failing_escalates() {
     simulated(|host| async move {
         let broken = |spawn: windlass_process::Spawn| {
             let process =
-                spawn.spawn(|_: Context<()>| async { Err::<(), _>(Fault::new("broken")) })?;
+                spawn.spawn(|_: Context<()>| async { Err::<(), _>(ActorError::new("broken")) })?;
             Ok(process.pid())
         };
         let supervisor = Supervisor::new(Strategy::OneForOne)

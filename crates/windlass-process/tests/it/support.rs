@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use windlass_process::{
-    Context, Event, Events, Fault, Host, Message, Output, Payloads, Pid, Process, ProcessContext,
-    ProcessState, Status,
+    ActorError, Context, Event, Events, Host, Message, Output, Payloads, Pid, Process,
+    ProcessContext, ProcessState, Status,
 };
 use windlass_runtime::Runtime;
 
@@ -133,7 +133,7 @@ pub(crate) struct Machine<F> {
 
 impl<F> Machine<F>
 where
-    F: FnMut(&ProcessContext, &mut Events<'_>, &mut Output) -> Result<Status, Fault>
+    F: FnMut(&ProcessContext, &mut Events<'_>, &mut Output) -> Result<Status, ActorError>
         + Send
         + 'static,
 {
@@ -156,16 +156,16 @@ where
 
 impl<F> Process for Machine<F>
 where
-    F: FnMut(&ProcessContext, &mut Events<'_>, &mut Output) -> Result<Status, Fault>
+    F: FnMut(&ProcessContext, &mut Events<'_>, &mut Output) -> Result<Status, ActorError>
         + Send
         + 'static,
 {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), Fault> {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, Fault> {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError> {
         let ctx = self.ctx.as_ref().expect("init came first");
         (self.step)(ctx, events, out)
     }

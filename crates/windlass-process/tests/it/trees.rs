@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use windlass_process::supervisor::{Backoff, ChildSpec, Strategy, Supervisor};
-use windlass_process::{Context, Fault, Host, Message};
+use windlass_process::{ActorError, Context, Host, Message};
 use windlass_runtime::time;
 
 use crate::support::{expect_panics, simulated_once};
@@ -36,7 +36,7 @@ impl Drop for Life {
 }
 
 /// Lives for a random while, then ends in a random way; answers until then.
-async fn mortal(mut ctx: Context<Message>, _life: Life) -> Result<(), Fault> {
+async fn mortal(mut ctx: Context<Message>, _life: Life) -> Result<(), ActorError> {
     let dice = ctx.host().runtime().random();
     let life = Duration::from_millis(dice % 400);
     match time::timeout(life, async { while ctx.recv().await.is_some() {} }).await {
@@ -47,7 +47,7 @@ async fn mortal(mut ctx: Context<Message>, _life: Life) -> Result<(), Fault> {
         }
         Err(_) => match dice >> 32 & 3 {
             0 => Ok(()),
-            1 => Err(Fault::new("tired of life")),
+            1 => Err(ActorError::new("tired of life")),
             2 => panic!("on purpose"),
             _ => {
                 ctx.host().kill(ctx.pid());

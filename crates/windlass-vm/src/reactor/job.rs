@@ -61,7 +61,7 @@ impl Job {
         };
         let stepped = match (step, limit) {
             (Ok(Step::Done(value)), _) => Stepped::Over(Ok(value)),
-            (Ok(Step::Failed(fault)), _) => Stepped::Over(Err(ExitReason::from(fault))),
+            (Ok(Step::Failed(error)), _) => Stepped::Over(Err(ExitReason::from(error))),
             (Err(reason), _) | (Ok(_), Some(reason)) => Stepped::Over(Err(reason)),
             (Ok(Step::Yield), None) => Stepped::Yield,
             (Ok(Step::Suspend(reason)), None) => Stepped::Suspend(reason),

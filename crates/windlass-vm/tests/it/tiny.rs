@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_process::{Fault, Message, Pattern, Payload, Pid};
+use windlass_process::{ActorError, Message, Pattern, Payload, Pid};
 use windlass_vm::{
     Answer, Budget, Channel, Ending, Exception, Guest, Mutex, Reason, Resume, Semaphore, Step, Task,
 };
@@ -116,7 +116,7 @@ impl Machine {
     }
 
     /// What a wait gave, or an exception that somebody may catch.
-    fn resume(&mut self, ending: Ending) -> Result<(), Fault> {
+    fn resume(&mut self, ending: Ending) -> Result<(), ActorError> {
         match ending {
             Ok(answer) if self.pushes => {
                 self.stack.push(match answer {
@@ -130,24 +130,24 @@ impl Machine {
         }
     }
 
-    fn raise(&mut self, exception: Exception) -> Result<(), Fault> {
+    fn raise(&mut self, exception: Exception) -> Result<(), ActorError> {
         match self.handlers.pop() {
             Some(handler) => {
                 self.stack.push(exception.to_string().into());
                 self.next = handler;
                 Ok(())
             }
-            None => Err(exception.into_fault()),
+            None => Err(exception.into_actor_error()),
         }
     }
 
-    fn wait(&mut self, reason: Reason, pushes: bool) -> Result<Option<Step>, Fault> {
+    fn wait(&mut self, reason: Reason, pushes: bool) -> Result<Option<Step>, ActorError> {
         self.pushes = pushes;
         Ok(Some(Step::Suspend(reason)))
     }
 
     /// Executes one instruction; gives how the step ends, if it does.
-    fn execute(&mut self, code: Code, budget: &Budget<'_>) -> Result<Option<Step>, Fault> {
+    fn execute(&mut self, code: Code, budget: &Budget<'_>) -> Result<Option<Step>, ActorError> {
         match code {
             Code::Push(value) => self.stack.push(value),
             Code::Pop => drop(self.pop()),
@@ -237,9 +237,9 @@ impl Machine {
 impl Guest for Machine {
     fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> Step {
         if let Resume::Ended(ending) = resume
-            && let Err(fault) = self.resume(ending)
+            && let Err(error) = self.resume(ending)
         {
-            return Step::Failed(fault);
+            return Step::Failed(error);
         }
         loop {
             let Some(code) = self.program.get(self.next).cloned() else {
@@ -249,7 +249,7 @@ impl Guest for Machine {
             match self.execute(code, budget) {
                 Ok(None) => {}
                 Ok(Some(step)) => return step,
-                Err(fault) => return Step::Failed(fault),
+                Err(error) => return Step::Failed(error),
             }
             if budget.spend(1) {
                 return Step::Yield;
