@@ -8,7 +8,7 @@ use windlass_graph::Unwritable;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpressionError {
     /// What is wrong.
-    pub kind: Fault,
+    pub kind: ExpressionErrorKind,
     /// Where: the character of the source, from 1.
     pub column: usize,
 }
@@ -16,7 +16,7 @@ pub struct ExpressionError {
 /// What can be wrong with an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ExpressionErrorKind {
     /// The source is longer than that.
     SourceTooLong {
         /// How many bytes it may have.
@@ -92,7 +92,7 @@ pub enum Fault {
 }
 
 impl ExpressionError {
-    pub(super) fn new(kind: Fault, column: usize) -> ExpressionError {
+    pub(super) fn new(kind: ExpressionErrorKind, column: usize) -> ExpressionError {
         ExpressionError { kind, column }
     }
 
@@ -117,40 +117,50 @@ impl fmt::Display for ExpressionError {
 
 impl std::error::Error for ExpressionError {}
 
-impl fmt::Display for Fault {
+impl fmt::Display for ExpressionErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::SourceTooLong { most } => {
+            ExpressionErrorKind::SourceTooLong { most } => {
                 write!(f, "an expression may have {most} bytes: split it in two")
             }
-            Fault::ValueTooDeep { most } => write!(
+            ExpressionErrorKind::ValueTooDeep { most } => write!(
                 f,
                 "the value has more than {most} lists inside of each other: take a part of it first"
             ),
-            Fault::NoJson(reason) => reason.fmt(f),
-            Fault::TooDeep { most } => write!(f, "it is nested deeper than {most} levels"),
-            Fault::Character(c) => write!(f, "{c:?} means nothing here"),
-            Fault::OpenText => f.write_str("the text has no closing quote"),
-            Fault::Escape => f.write_str(
+            ExpressionErrorKind::NoJson(reason) => reason.fmt(f),
+            ExpressionErrorKind::TooDeep { most } => {
+                write!(f, "it is nested deeper than {most} levels")
+            }
+            ExpressionErrorKind::Character(c) => write!(f, "{c:?} means nothing here"),
+            ExpressionErrorKind::OpenText => f.write_str("the text has no closing quote"),
+            ExpressionErrorKind::Escape => f.write_str(
                 "after a backslash comes one of n, t, r, \\, ', \" or u and four digits",
             ),
-            Fault::Number(text) => write!(f, "{text} is no number of 64 bits"),
-            Fault::Expected { wanted, found } => write!(f, "expected {wanted}, found {found}"),
-            Fault::Name { name, known } => write!(f, "there is no {name}; there are {known}"),
-            Fault::Function(name) => write!(f, "there is no function {name}"),
-            Fault::Arguments {
+            ExpressionErrorKind::Number(text) => write!(f, "{text} is no number of 64 bits"),
+            ExpressionErrorKind::Expected { wanted, found } => {
+                write!(f, "expected {wanted}, found {found}")
+            }
+            ExpressionErrorKind::Name { name, known } => {
+                write!(f, "there is no {name}; there are {known}")
+            }
+            ExpressionErrorKind::Function(name) => write!(f, "there is no function {name}"),
+            ExpressionErrorKind::Arguments {
                 function,
                 takes,
                 found,
             } => write!(f, "{function} takes {takes}, and got {found}"),
-            Fault::Type { what, takes, found } => {
+            ExpressionErrorKind::Type { what, takes, found } => {
                 write!(f, "{what} takes {takes}, and got {found}")
             }
-            Fault::Overflow => f.write_str("a whole number has 64 bits, and this does not fit"),
-            Fault::DivisionByZero => f.write_str("division by zero"),
-            Fault::NotFinite => f.write_str("the result is no finite number"),
-            Fault::NotANumber(text) => write!(f, "{text:?} is no number"),
-            Fault::ResultTooLarge { most } => write!(f, "the result is larger than {most} bytes"),
+            ExpressionErrorKind::Overflow => {
+                f.write_str("a whole number has 64 bits, and this does not fit")
+            }
+            ExpressionErrorKind::DivisionByZero => f.write_str("division by zero"),
+            ExpressionErrorKind::NotFinite => f.write_str("the result is no finite number"),
+            ExpressionErrorKind::NotANumber(text) => write!(f, "{text:?} is no number"),
+            ExpressionErrorKind::ResultTooLarge { most } => {
+                write!(f, "the result is larger than {most} bytes")
+            }
         }
     }
 }

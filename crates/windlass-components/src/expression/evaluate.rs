@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use windlass_graph::Payload;
 
 use super::Scope;
-use super::error::{ExpressionError, Fault};
+use super::error::{ExpressionError, ExpressionErrorKind};
 use super::number::Number;
 use super::tree::{Into, Kind, Name, Node, Operator, Step};
 
@@ -124,7 +124,7 @@ impl<'a> Scope<'a> {
                     values.push(self.node(argument)?);
                 }
                 let made = (function.call)(&values);
-                let made = made.map_err(|fault| ExpressionError::new(fault, node.column))?;
+                let made = made.map_err(|kind| ExpressionError::new(kind, node.column))?;
                 within_size(&made, node.column)?;
                 Ok(Cow::Owned(made))
             }
@@ -134,7 +134,7 @@ impl<'a> Scope<'a> {
     fn name(&self, name: Name, column: usize) -> Found<'a> {
         let number = |number: f64| {
             let value = Number::Float(number).value();
-            value.map_err(|fault| ExpressionError::new(fault, column))
+            value.map_err(|kind| ExpressionError::new(kind, column))
         };
         Ok(match name {
             Name::Value => Cow::Borrowed(self.value),
@@ -164,7 +164,7 @@ impl<'a> Scope<'a> {
                 Entered::Made(made) => Cow::Owned(made),
             }),
         };
-        found.map_err(|fault| ExpressionError::new(fault, step.column))
+        found.map_err(|kind| ExpressionError::new(kind, step.column))
     }
 
     fn truth(&self, node: &'a Node, what: &str) -> Result<bool, ExpressionError> {
@@ -178,7 +178,7 @@ impl<'a> Scope<'a> {
             Some(number) => number.minus().and_then(Number::value),
             None => Err(mismatch("-", "a number", &value)),
         };
-        let negative = negative.map_err(|fault| ExpressionError::new(fault, inner.column));
+        let negative = negative.map_err(|kind| ExpressionError::new(kind, inner.column));
         negative.map(Cow::Owned)
     }
 
@@ -198,7 +198,7 @@ impl<'a> Scope<'a> {
             }
             let right = self.node(right)?;
             let made = combine(left, *operator, &right);
-            let made = made.map_err(|fault| ExpressionError::new(fault, *column))?;
+            let made = made.map_err(|kind| ExpressionError::new(kind, *column))?;
             within_size(&made, *column)?;
             left = Cow::Owned(made);
         }
@@ -214,7 +214,11 @@ enum Entered<'a> {
 
 /// Returns what is at this place of a value; null if there is nothing. A field of a list is the list
 /// of that field of its items.
-fn enter<'a>(value: &'a Payload, index: &Payload, levels: usize) -> Result<Entered<'a>, Fault> {
+fn enter<'a>(
+    value: &'a Payload,
+    index: &Payload,
+    levels: usize,
+) -> Result<Entered<'a>, ExpressionErrorKind> {
     let there = |found: Option<&'a Payload>| Ok(Entered::There(found.unwrap_or(&Payload::Nil)));
     match (value, index) {
         (value, _) if is_null(value) => there(None),
@@ -222,7 +226,7 @@ fn enter<'a>(value: &'a Payload, index: &Payload, levels: usize) -> Result<Enter
         (Payload::Map(_), other) => Err(mismatch("an object's `[ ]`", "a text", other)),
         (Payload::List(items), Payload::Text(_)) => {
             let inner = levels.checked_sub(1);
-            let inner = inner.ok_or(Fault::ValueTooDeep { most: MOST_LEVELS })?;
+            let inner = inner.ok_or(ExpressionErrorKind::ValueTooDeep { most: MOST_LEVELS })?;
             let mut column = Vec::with_capacity(items.len());
             for item in items.iter() {
                 column.push(match enter(item, index, inner)? {
@@ -243,8 +247,8 @@ fn enter<'a>(value: &'a Payload, index: &Payload, levels: usize) -> Result<Enter
     }
 }
 
-pub(super) fn mismatch(what: &str, takes: &'static str, found: &Payload) -> Fault {
-    Fault::Type {
+pub(super) fn mismatch(what: &str, takes: &'static str, found: &Payload) -> ExpressionErrorKind {
+    ExpressionErrorKind::Type {
         what: what.to_owned(),
         takes,
         found: kind(found),
@@ -256,7 +260,11 @@ fn truth(value: &Payload, what: &str, column: usize) -> Result<bool, ExpressionE
     value.as_bool().ok_or_else(wrong)
 }
 
-fn combine(left: Cow<'_, Payload>, operator: Operator, right: &Payload) -> Result<Payload, Fault> {
+fn combine(
+    left: Cow<'_, Payload>,
+    operator: Operator,
+    right: &Payload,
+) -> Result<Payload, ExpressionErrorKind> {
     match operator {
         Operator::Equal => return Ok(equal(&left, right).into()),
         Operator::NotEqual => return Ok((!equal(&left, right)).into()),
@@ -287,7 +295,11 @@ fn combine(left: Cow<'_, Payload>, operator: Operator, right: &Payload) -> Resul
     }
 }
 
-fn order(left: &Payload, operator: Operator, right: &Payload) -> Result<Ordering, Fault> {
+fn order(
+    left: &Payload,
+    operator: Operator,
+    right: &Payload,
+) -> Result<Ordering, ExpressionErrorKind> {
     if let Some((a, b)) = Number::of(left).zip(Number::of(right)) {
         return Ok(a.compare(b));
     }
@@ -346,8 +358,8 @@ fn within_size(value: &Payload, column: usize) -> Result<(), ExpressionError> {
     match is_within(value, RESULT_BYTES) {
         true => Ok(()),
         false => {
-            let fault = Fault::ResultTooLarge { most: RESULT_BYTES };
-            Err(ExpressionError::new(fault, column))
+            let kind = ExpressionErrorKind::ResultTooLarge { most: RESULT_BYTES };
+            Err(ExpressionError::new(kind, column))
         }
     }
 }

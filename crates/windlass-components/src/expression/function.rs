@@ -6,7 +6,7 @@ use std::fmt;
 
 use windlass_graph::Payload;
 
-use super::error::Fault;
+use super::error::ExpressionErrorKind;
 use super::evaluate::{equal, is_null, kind, mismatch};
 use super::number::Number;
 use super::tree::Operator;
@@ -16,14 +16,14 @@ pub(super) struct Function {
     name: &'static str,
     least: usize,
     most: usize,
-    pub(super) call: fn(&[Cow<'_, Payload>]) -> Result<Payload, Fault>,
+    pub(super) call: fn(&[Cow<'_, Payload>]) -> Result<Payload, ExpressionErrorKind>,
 }
 
 /// As many arguments as one likes.
 const ANY: usize = usize::MAX;
 
 type Arguments<'a, 'b> = &'a [Cow<'b, Payload>];
-type Made = Result<Payload, Fault>;
+type Made = Result<Payload, ExpressionErrorKind>;
 
 const fn function(
     name: &'static str,
@@ -44,7 +44,7 @@ static FUNCTIONS: &[Function] = &[
         Number::Int(whole) => whole
             .checked_abs()
             .map(Payload::from)
-            .ok_or(Fault::Overflow),
+            .ok_or(ExpressionErrorKind::Overflow),
         Number::Float(number) => Number::Float(number.abs()).value(),
     }),
     function("round", 1, 1, |a| {
@@ -129,7 +129,7 @@ impl Function {
     }
 
     /// Whether it takes so many arguments.
-    pub(super) fn takes(&self, found: usize) -> Result<(), Fault> {
+    pub(super) fn takes(&self, found: usize) -> Result<(), ExpressionErrorKind> {
         if (self.least..=self.most).contains(&found) {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Function {
             (least, ANY) => format!("at least {least}"),
             (least, _) => format!("{least} arguments"),
         };
-        Err(Fault::Arguments {
+        Err(ExpressionErrorKind::Arguments {
             function: self.name,
             takes,
             found,
@@ -158,26 +158,26 @@ impl PartialEq for Function {
     }
 }
 
-fn number(what: &str, value: &Payload) -> Result<Number, Fault> {
+fn number(what: &str, value: &Payload) -> Result<Number, ExpressionErrorKind> {
     Number::of(value).ok_or_else(|| mismatch(what, "a number", value))
 }
 
-fn text<'a>(what: &str, value: &'a Payload) -> Result<&'a str, Fault> {
+fn text<'a>(what: &str, value: &'a Payload) -> Result<&'a str, ExpressionErrorKind> {
     value
         .as_str()
         .ok_or_else(|| mismatch(what, "a text", value))
 }
 
-fn list<'a>(what: &str, value: &'a Payload) -> Result<&'a [Payload], Fault> {
+fn list<'a>(what: &str, value: &'a Payload) -> Result<&'a [Payload], ExpressionErrorKind> {
     match value {
         Payload::List(items) => Ok(items),
         other => Err(mismatch(what, "a list", other)),
     }
 }
 
-fn numbers(what: &str, value: &Payload) -> Result<Vec<Number>, Fault> {
+fn numbers(what: &str, value: &Payload) -> Result<Vec<Number>, ExpressionErrorKind> {
     let of_list = |item: &Payload| {
-        Number::of(item).ok_or_else(|| Fault::Type {
+        Number::of(item).ok_or_else(|| ExpressionErrorKind::Type {
             what: what.to_owned(),
             takes: "a list of numbers",
             found: kind(item),
@@ -191,7 +191,9 @@ fn power(base: Number, exponent: Number) -> Made {
         && let Ok(exponent) = u32::try_from(exponent)
     {
         let whole = base.checked_pow(exponent);
-        return whole.map(Payload::from).ok_or(Fault::Overflow);
+        return whole
+            .map(Payload::from)
+            .ok_or(ExpressionErrorKind::Overflow);
     }
     Number::Float(base.float().powf(exponent.float())).value()
 }
@@ -211,7 +213,7 @@ fn extreme(what: &str, arguments: Arguments<'_, '_>, wanted: Ordering) -> Made {
         .map_or(Ok(Payload::Nil), Number::value)
 }
 
-fn sum(numbers: &[Number]) -> Result<Number, Fault> {
+fn sum(numbers: &[Number]) -> Result<Number, ExpressionErrorKind> {
     let zero = Number::Int(0);
     let mut numbers = numbers.iter();
     numbers.try_fold(zero, |sum, &number| sum.combine(Operator::Add, number))
@@ -276,11 +278,11 @@ fn texts<T: Into<Payload>>(texts: impl Iterator<Item = T>) -> Payload {
 }
 
 /// Returns a value as text: a text is itself, everything else is JSON.
-fn shown(value: &Payload) -> Result<Cow<'_, str>, Fault> {
+fn shown(value: &Payload) -> Result<Cow<'_, str>, ExpressionErrorKind> {
     match value {
         Payload::Text(text) => Ok(Cow::Borrowed(text)),
         other => {
-            let json = other.to_json().map_err(Fault::NoJson)?;
+            let json = other.to_json().map_err(ExpressionErrorKind::NoJson)?;
             Ok(Cow::Owned(json.to_string()))
         }
     }
@@ -293,7 +295,7 @@ fn to_number(value: &Payload) -> Made {
         Payload::Text(text) => {
             let read = serde_json::from_str(text.trim()).ok();
             read.filter(|read| Number::of(read).is_some())
-                .ok_or_else(|| Fault::NotANumber(text.chars().take(40).collect()))
+                .ok_or_else(|| ExpressionErrorKind::NotANumber(text.chars().take(40).collect()))
         }
         other => Err(mismatch("num", "a number or a text", other)),
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::error::{ExpressionError, Fault};
+use super::error::{ExpressionError, ExpressionErrorKind};
 
 /// The smallest parts of an expression.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +114,8 @@ impl Lexer<'_> {
         };
         let column = self.column;
         let sign = SIGNS.iter().find(fits);
-        let sign = sign.ok_or_else(|| ExpressionError::new(Fault::Character(first), column))?;
+        let sign = sign
+            .ok_or_else(|| ExpressionError::new(ExpressionErrorKind::Character(first), column))?;
         for _ in sign.chars() {
             self.next();
         }
@@ -152,7 +153,7 @@ impl Lexer<'_> {
                 number.map(Token::Float)
             }
         };
-        token.ok_or_else(|| ExpressionError::new(Fault::Number(text), column))
+        token.ok_or_else(|| ExpressionError::new(ExpressionErrorKind::Number(text), column))
     }
 
     fn text(&mut self, quote: char) -> Result<Token, ExpressionError> {
@@ -162,11 +163,11 @@ impl Lexer<'_> {
         loop {
             let column = self.column;
             match self.next() {
-                None => return Err(ExpressionError::new(Fault::OpenText, begin)),
+                None => return Err(ExpressionError::new(ExpressionErrorKind::OpenText, begin)),
                 Some(c) if c == quote => return Ok(Token::Text(text)),
                 Some('\\') => {
                     let escaped = self.escaped();
-                    let wrong = || ExpressionError::new(Fault::Escape, column);
+                    let wrong = || ExpressionError::new(ExpressionErrorKind::Escape, column);
                     text.push(escaped.ok_or_else(wrong)?);
                 }
                 Some(c) => text.push(c),

@@ -28,7 +28,7 @@ use std::fmt;
 
 use windlass_graph::Payload;
 
-pub use error::{ExpressionError, Fault};
+pub use error::{ExpressionError, ExpressionErrorKind};
 pub use function::function_names;
 
 use tree::{Name, Node};
@@ -93,8 +93,8 @@ impl Expression {
 
     fn compile(source: &str, names: &[(&str, Name)]) -> Result<Expression, ExpressionError> {
         if source.len() > SOURCE_BYTES {
-            let fault = Fault::SourceTooLong { most: SOURCE_BYTES };
-            return Err(ExpressionError::new(fault, 1));
+            let kind = ExpressionErrorKind::SourceTooLong { most: SOURCE_BYTES };
+            return Err(ExpressionError::new(kind, 1));
         }
         Ok(Expression {
             source: source.to_owned(),

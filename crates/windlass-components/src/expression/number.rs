@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use windlass_graph::Payload;
 
-use super::error::Fault;
+use super::error::ExpressionErrorKind;
 use super::tree::Operator;
 
 /// A number of either kind.
@@ -32,16 +32,16 @@ impl Number {
     }
 
     /// Returns the number as a value; what is not finite has no place in JSON.
-    pub(super) fn value(self) -> Result<Payload, Fault> {
+    pub(super) fn value(self) -> Result<Payload, ExpressionErrorKind> {
         match self {
             Number::Int(whole) => Ok(whole.into()),
             Number::Float(number) if number.is_finite() => Ok(number.into()),
-            Number::Float(_) => Err(Fault::NotFinite),
+            Number::Float(_) => Err(ExpressionErrorKind::NotFinite),
         }
     }
 
     /// The whole number nearest to what `round` makes of it.
-    pub(super) fn whole(self, round: fn(f64) -> f64) -> Result<Number, Fault> {
+    pub(super) fn whole(self, round: fn(f64) -> f64) -> Result<Number, ExpressionErrorKind> {
         match self {
             Number::Int(_) => Ok(self),
             Number::Float(number) => {
@@ -50,7 +50,7 @@ impl Number {
                 let fits = rounded >= i64::MIN as f64 && rounded < i64::MAX as f64;
                 match fits {
                     true => Ok(Number::Int(rounded as i64)),
-                    false => Err(Fault::Overflow),
+                    false => Err(ExpressionErrorKind::Overflow),
                 }
             }
         }
@@ -65,15 +65,22 @@ impl Number {
         }
     }
 
-    pub(super) fn minus(self) -> Result<Number, Fault> {
+    pub(super) fn minus(self) -> Result<Number, ExpressionErrorKind> {
         match self {
-            Number::Int(whole) => whole.checked_neg().map(Number::Int).ok_or(Fault::Overflow),
+            Number::Int(whole) => whole
+                .checked_neg()
+                .map(Number::Int)
+                .ok_or(ExpressionErrorKind::Overflow),
             Number::Float(number) => Ok(Number::Float(-number)),
         }
     }
 
     /// `a + b` and its like.
-    pub(super) fn combine(self, operator: Operator, other: Number) -> Result<Number, Fault> {
+    pub(super) fn combine(
+        self,
+        operator: Operator,
+        other: Number,
+    ) -> Result<Number, ExpressionErrorKind> {
         if let (Number::Int(a), Number::Int(b)) = (self, other) {
             return combine_whole(a, operator, b);
         }
@@ -83,14 +90,14 @@ impl Number {
             Operator::Subtract => a - b,
             Operator::Multiply => a * b,
             Operator::Divide | Operator::Remainder if b == 0.0 => {
-                return Err(Fault::DivisionByZero);
+                return Err(ExpressionErrorKind::DivisionByZero);
             }
             Operator::Divide => a / b,
             _ => a % b,
         };
         match result.is_finite() {
             true => Ok(Number::Float(result)),
-            false => Err(Fault::NotFinite),
+            false => Err(ExpressionErrorKind::NotFinite),
         }
     }
 }
@@ -111,12 +118,14 @@ fn compare_mixed(whole: i64, number: f64) -> Ordering {
     whole.cmp(&(floor as i64)).then(fraction)
 }
 
-fn combine_whole(a: i64, operator: Operator, b: i64) -> Result<Number, Fault> {
+fn combine_whole(a: i64, operator: Operator, b: i64) -> Result<Number, ExpressionErrorKind> {
     let whole = match operator {
         Operator::Add => a.checked_add(b),
         Operator::Subtract => a.checked_sub(b),
         Operator::Multiply => a.checked_mul(b),
-        Operator::Divide | Operator::Remainder if b == 0 => return Err(Fault::DivisionByZero),
+        Operator::Divide | Operator::Remainder if b == 0 => {
+            return Err(ExpressionErrorKind::DivisionByZero);
+        }
         // The rest is 0 where the quotient does not fit.
         Operator::Divide if a.wrapping_rem(b) != 0 => {
             return Ok(Number::Float(a as f64 / b as f64));
@@ -124,5 +133,5 @@ fn combine_whole(a: i64, operator: Operator, b: i64) -> Result<Number, Fault> {
         Operator::Divide => a.checked_div(b),
         _ => Some(a.wrapping_rem(b)),
     };
-    whole.map(Number::Int).ok_or(Fault::Overflow)
+    whole.map(Number::Int).ok_or(ExpressionErrorKind::Overflow)
 }

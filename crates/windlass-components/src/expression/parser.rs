@@ -2,7 +2,7 @@
 
 use windlass_graph::Payload;
 
-use super::error::{ExpressionError, Fault};
+use super::error::{ExpressionError, ExpressionErrorKind};
 use super::function::Function;
 use super::lexer::{Placed, Token, tokens};
 use super::tree::{Into, Kind, Name, Node, RANKS, Step};
@@ -66,14 +66,14 @@ impl Parser<'_> {
     fn expected(&self, wanted: &'static str) -> ExpressionError {
         let Placed { token, column } = self.peek();
         let found = token.to_string();
-        ExpressionError::new(Fault::Expected { wanted, found }, *column)
+        ExpressionError::new(ExpressionErrorKind::Expected { wanted, found }, *column)
     }
 
     /// One level deeper, for as long as `parse` runs.
     fn deeper(&mut self, parse: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
         if self.depth >= DEPTH {
-            let fault = Fault::TooDeep { most: DEPTH };
-            return Err(ExpressionError::new(fault, self.peek().column));
+            let kind = ExpressionErrorKind::TooDeep { most: DEPTH };
+            return Err(ExpressionError::new(kind, self.peek().column));
         }
         self.depth += 1;
         let parsed = parse(self);
@@ -242,7 +242,10 @@ impl Parser<'_> {
                 None => {
                     let known: Vec<&str> = self.names.iter().map(|(known, _)| *known).collect();
                     let known = known.join(", ");
-                    return Err(ExpressionError::new(Fault::Name { name, known }, column));
+                    return Err(ExpressionError::new(
+                        ExpressionErrorKind::Name { name, known },
+                        column,
+                    ));
                 }
             },
         };
@@ -250,12 +253,13 @@ impl Parser<'_> {
     }
 
     fn call(&mut self, name: &str, column: usize) -> Parsed {
-        let unknown = || ExpressionError::new(Fault::Function(name.to_owned()), column);
+        let unknown =
+            || ExpressionError::new(ExpressionErrorKind::Function(name.to_owned()), column);
         let function = Function::named(name).ok_or_else(unknown)?;
         let arguments = self.until(")")?;
         function
             .takes(arguments.len())
-            .map_err(|fault| ExpressionError::new(fault, column))?;
+            .map_err(|kind| ExpressionError::new(kind, column))?;
         let kind = Kind::Call(function, arguments);
         Ok(Node { kind, column })
     }

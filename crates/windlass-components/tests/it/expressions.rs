@@ -1,7 +1,9 @@
 //! Expressions: what they mean, and that nothing makes them panic.
 
 use serde_json::{Value, json};
-use windlass_components::expression::{Expression, ExpressionError, Fault, Scope, function_names};
+use windlass_components::expression::{
+    Expression, ExpressionError, ExpressionErrorKind, Scope, function_names,
+};
 use windlass_graph::Payload;
 
 fn evaluate(source: &str, value: &Value) -> Result<Value, ExpressionError> {
@@ -281,7 +283,10 @@ fn errors_point_at_their_place() {
 fn everything_is_bounded() {
     let long = format!("'{}'", "x".repeat(5000));
     let error = Expression::new(&long).unwrap_err();
-    assert_eq!(error.kind, Fault::SourceTooLong { most: 4096 });
+    assert_eq!(
+        error.kind,
+        ExpressionErrorKind::SourceTooLong { most: 4096 }
+    );
     for (open, close) in [
         ("(", ")"),
         ("[", "]"),
@@ -293,7 +298,11 @@ fn everything_is_bounded() {
         let deep = |levels| format!("{}1{}", open.repeat(levels), close.repeat(levels));
         assert!(Expression::new(&deep(60)).is_ok(), "{open}");
         let error = Expression::new(&deep(200)).unwrap_err();
-        assert_eq!(error.kind, Fault::TooDeep { most: 64 }, "{open}");
+        assert_eq!(
+            error.kind,
+            ExpressionErrorKind::TooDeep { most: 64 },
+            "{open}"
+        );
     }
     // What stands in a row is not deep.
     let row = format!("1{}", "+1".repeat(2000));
@@ -304,7 +313,10 @@ fn everything_is_bounded() {
     let large = json!("x".repeat(1 << 20));
     let many = ["value"; 600].join("+");
     let error = evaluate(&many, &large).unwrap_err();
-    assert!(matches!(error.kind, Fault::ResultTooLarge { .. }));
+    assert!(matches!(
+        error.kind,
+        ExpressionErrorKind::ResultTooLarge { .. }
+    ));
     let many = format!("[{}]", ["value"; 40].join(","));
     assert!(evaluate(&many, &large).is_err());
 }
@@ -463,5 +475,5 @@ fn parts_in_very_many_places_do_not_hang_an_expression() {
     let deep = (0..100_000).fold(Payload::Nil, |inner, _| vec![inner].into());
     assert_eq!(evaluate("value == value", &deep), Ok(true.into()));
     let error = evaluate("value.field", &deep).expect_err("too deep");
-    assert_eq!(error.kind, Fault::ValueTooDeep { most: 100 });
+    assert_eq!(error.kind, ExpressionErrorKind::ValueTooDeep { most: 100 });
 }
