@@ -6,24 +6,24 @@ use mlua::{Lua, LuaString, MultiValue, Value};
 
 use super::steps::Complaint;
 
-/// Why a function gives no result.
+/// The reasons that a function of patterns returns no result.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum PatternError {
     /// What the script did wrong.
     Complaint(Complaint),
     /// What Lua says: that there is no memory left.
     Lua(mlua::Error),
 }
 
-impl From<Complaint> for Fault {
-    fn from(complaint: Complaint) -> Fault {
-        Fault::Complaint(complaint)
+impl From<Complaint> for PatternError {
+    fn from(complaint: Complaint) -> PatternError {
+        PatternError::Complaint(complaint)
     }
 }
 
-impl From<mlua::Error> for Fault {
-    fn from(error: mlua::Error) -> Fault {
-        Fault::Lua(error)
+impl From<mlua::Error> for PatternError {
+    fn from(error: mlua::Error) -> PatternError {
+        PatternError::Lua(error)
     }
 }
 
@@ -40,7 +40,7 @@ impl Arguments<'_> {
     }
 
     /// Takes a text, or a number as one. Takes, because references into Lua cost more than short matches do.
-    pub(super) fn take_text(&mut self, number: usize) -> Result<LuaString, Fault> {
+    pub(super) fn take_text(&mut self, number: usize) -> Result<LuaString, PatternError> {
         let value = self.values.get_mut(number - 1);
         let text = match value {
             Some(value @ (Value::String(_) | Value::Integer(_) | Value::Number(_))) => {
@@ -52,7 +52,7 @@ impl Arguments<'_> {
     }
 
     /// A whole number, or a text that says one.
-    pub(super) fn integer(&self, number: usize, default: i64) -> Result<i64, Fault> {
+    pub(super) fn integer(&self, number: usize, default: i64) -> Result<i64, PatternError> {
         let value = match self.get(number) {
             None | Some(Value::Nil) => return Ok(default),
             Some(Value::Integer(integer)) => return Ok(*integer),
@@ -75,7 +75,11 @@ impl Arguments<'_> {
     }
 
     /// Where to begin in a text, counted from 0; None if that is behind its end.
-    pub(super) fn start(&self, number: usize, length: usize) -> Result<Option<usize>, Fault> {
+    pub(super) fn start(
+        &self,
+        number: usize,
+        length: usize,
+    ) -> Result<Option<usize>, PatternError> {
         let wanted = self.integer(number, 1)?;
         let from_end = usize::try_from(wanted.unsigned_abs()).unwrap_or(usize::MAX);
         let start = match wanted {
@@ -86,7 +90,7 @@ impl Arguments<'_> {
         Ok((start <= length).then_some(start))
     }
 
-    pub(super) fn wrong_type(&self, number: usize, expected: &str) -> Fault {
+    pub(super) fn wrong_type(&self, number: usize, expected: &str) -> PatternError {
         let got = match self.get(number) {
             Some(value) => shown_type(value),
             None => "no value".to_owned(),
@@ -94,7 +98,7 @@ impl Arguments<'_> {
         self.wrong(number, &format!("{expected} expected, got {got}"))
     }
 
-    fn wrong(&self, number: usize, problem: &str) -> Fault {
+    fn wrong(&self, number: usize, problem: &str) -> PatternError {
         let function = self.function;
         Complaint::from(format!(
             "bad argument #{number} to '{function}' ({problem})"

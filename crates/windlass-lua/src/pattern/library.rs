@@ -5,7 +5,7 @@
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
 
-use super::arguments::{Arguments, Fault};
+use super::arguments::{Arguments, PatternError};
 use super::bytes::find_text;
 use super::matcher::{Captured, Found, Matcher, is_plain};
 use super::steps::Steps;
@@ -32,7 +32,7 @@ pub(crate) fn library(lua: &Lua) -> mlua::Result<Table> {
 /// Makes a function that answers.
 fn function<F>(lua: &Lua, name: &'static str, call: F) -> mlua::Result<Function>
 where
-    F: Fn(&mut Arguments<'_>) -> Result<MultiValue, Fault> + Send + 'static,
+    F: Fn(&mut Arguments<'_>) -> Result<MultiValue, PatternError> + Send + 'static,
 {
     lua.create_function(move |lua, values: MultiValue| {
         let mut arguments = Arguments {
@@ -45,15 +45,20 @@ where
 }
 
 /// The results of a call, or why there are none.
-pub(super) fn answered(lua: &Lua, answer: Result<MultiValue, Fault>) -> mlua::Result<MultiValue> {
+pub(super) fn answered(
+    lua: &Lua,
+    answer: Result<MultiValue, PatternError>,
+) -> mlua::Result<MultiValue> {
     match answer {
         Ok(values) => Ok(values),
-        Err(Fault::Complaint(complaint)) => (false, "pattern", &*complaint.0).into_lua_multi(lua),
-        Err(Fault::Lua(error)) => Err(error),
+        Err(PatternError::Complaint(complaint)) => {
+            (false, "pattern", &*complaint.0).into_lua_multi(lua)
+        }
+        Err(PatternError::Lua(error)) => Err(error),
     }
 }
 
-fn find(arguments: &mut Arguments<'_>) -> Result<MultiValue, Fault> {
+fn find(arguments: &mut Arguments<'_>) -> Result<MultiValue, PatternError> {
     let (subject, pattern) = (arguments.take_text(1)?, arguments.take_text(2)?);
     let (subject, pattern) = (&*subject.as_bytes(), &*pattern.as_bytes());
     let Some(start) = arguments.start(3, subject.len())? else {
@@ -76,7 +81,7 @@ fn find(arguments: &mut Arguments<'_>) -> Result<MultiValue, Fault> {
     Ok(values)
 }
 
-fn first_match(arguments: &mut Arguments<'_>) -> Result<MultiValue, Fault> {
+fn first_match(arguments: &mut Arguments<'_>) -> Result<MultiValue, PatternError> {
     let (subject, pattern) = (arguments.take_text(1)?, arguments.take_text(2)?);
     let (subject, pattern) = (&*subject.as_bytes(), &*pattern.as_bytes());
     let Some(start) = arguments.start(3, subject.len())? else {
@@ -96,7 +101,7 @@ fn first_match(arguments: &mut Arguments<'_>) -> Result<MultiValue, Fault> {
 }
 
 /// What `gmatch` checks when it is called: gives the texts, and where to begin.
-fn begin(arguments: &mut Arguments<'_>) -> Result<MultiValue, Fault> {
+fn begin(arguments: &mut Arguments<'_>) -> Result<MultiValue, PatternError> {
     let (subject, pattern) = (arguments.take_text(1)?, arguments.take_text(2)?);
     let length = subject.as_bytes().len();
     // Behind the end nothing matches, not even nothing.
@@ -121,13 +126,13 @@ fn following(
         ),
         None => Ok(MultiValue::new()),
     };
-    next().map_err(|fault| match fault {
-        Fault::Complaint(complaint) => mlua::Error::runtime(complaint.0),
-        Fault::Lua(error) => error,
+    next().map_err(|error| match error {
+        PatternError::Complaint(complaint) => mlua::Error::runtime(complaint.0),
+        PatternError::Lua(error) => error,
     })
 }
 
-fn nothing(lua: &Lua) -> Result<MultiValue, Fault> {
+fn nothing(lua: &Lua) -> Result<MultiValue, PatternError> {
     Ok((true, Value::Nil).into_lua_multi(lua)?)
 }
 
@@ -138,7 +143,7 @@ pub(super) fn with_captures(
     matcher: &Matcher<'_>,
     found: Found,
     most: usize,
-) -> Result<MultiValue, Fault> {
+) -> Result<MultiValue, PatternError> {
     let count = matcher.captures().min(most);
     let mut values = MultiValue::with_capacity(1 + count.max(1));
     values.push_back(first);

@@ -5,7 +5,7 @@
 
 use mlua::{AnyUserData, IntoLuaMulti, Lua, LuaString, MultiValue, Table, UserData, Value};
 
-use super::arguments::{Arguments, Fault, type_name};
+use super::arguments::{Arguments, PatternError, type_name};
 use super::library::{answered, with_captures};
 use super::matcher::{Captured, Found, Matcher};
 use super::steps::{Complaint, Steps};
@@ -115,7 +115,7 @@ impl Course {
     }
 
     /// The text with all that was replaced, and how often.
-    fn results(&mut self, lua: &Lua, subject: &LuaString) -> Result<MultiValue, Fault> {
+    fn results(&mut self, lua: &Lua, subject: &LuaString) -> Result<MultiValue, PatternError> {
         let text = match self.changed {
             true => {
                 let bytes = subject.as_bytes();
@@ -139,7 +139,7 @@ pub(super) struct Work {
 impl UserData for Work {}
 
 /// Begins `gsub`; does all of it if the replacement is a text. Else it gives nil, and what `drive.lua` goes on with.
-pub(super) fn substitute(arguments: &mut Arguments<'_>) -> Result<MultiValue, Fault> {
+pub(super) fn substitute(arguments: &mut Arguments<'_>) -> Result<MultiValue, PatternError> {
     let (subject, pattern) = (arguments.take_text(1)?, arguments.take_text(2)?);
     let (bytes, pattern_bytes) = (subject.as_bytes(), pattern.as_bytes());
     let most = arguments.integer(4, bytes.len() as i64 + 1)?;
@@ -263,7 +263,7 @@ fn go_on(
     pattern: &LuaString,
     pieces: &Table,
     value: Value,
-) -> Result<MultiValue, Fault> {
+) -> Result<MultiValue, PatternError> {
     let bytes = subject.as_bytes();
     if let Some(found) = work.course.last {
         settle(lua, &mut work.course, &bytes, found, value)?;
@@ -289,7 +289,7 @@ fn settle(
     subject: &[u8],
     found: Found,
     value: Value,
-) -> Result<(), Fault> {
+) -> Result<(), PatternError> {
     let text = match &value {
         Value::Nil | Value::Boolean(false) => return Ok(()),
         Value::String(text) => Some(text.clone()),

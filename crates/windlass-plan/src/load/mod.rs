@@ -66,14 +66,14 @@ fn load_bytes(input: &[u8], limits: &Limits) -> Result<Loaded, LoadErrors> {
         }
     };
     let mut walk = Walk::new(limits);
-    let (root, faults) = parse(text, limits);
-    for fault in faults {
-        match fault.path.is_empty() {
+    let (root, errors) = parse(text, limits);
+    for error in errors {
+        match error.path.is_empty() {
             true => walk.give_up_meaning(),
-            false => walk.mark_unread(&fault.path),
+            false => walk.mark_unread(&error.path),
         }
-        let diagnostic = Diagnostic::new(Code::GraphValidationError, fault.path, fault.message);
-        walk.report(diagnostic.fix(fault.fix), Some(fault.span));
+        let diagnostic = Diagnostic::new(Code::GraphValidationError, error.path, error.message);
+        walk.report(diagnostic.fix(error.fix), Some(error.span));
     }
     let graph = root.and_then(|root| root::graph(&mut walk, &root));
     let unread = walk.take_unread();
@@ -101,14 +101,14 @@ pub fn values(text: &str, limits: &Limits) -> Result<crate::model::Config, (Stri
         return Ok(crate::model::Config::new());
     }
     let mut walk = Walk::new(limits);
-    let (root, faults) = parse(text, limits);
+    let (root, errors) = parse(text, limits);
     let sources = SourceMap::new(text.to_owned(), HashMap::new());
     let place = |span: Option<Span>| match span.map(|span| sources.line_col(span.start)) {
         Some((line, column)) => format!("{line}:{column}"),
         None => String::new(),
     };
-    if let Some(fault) = faults.into_iter().next() {
-        return Err((place(Some(fault.span)), fault.message));
+    if let Some(error) = errors.into_iter().next() {
+        return Err((place(Some(error.span)), error.message));
     }
     let config = match &root {
         Some(root) => {

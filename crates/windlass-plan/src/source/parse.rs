@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 64;
 
 /// What is wrong with the text.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct SourceError {
     pub(crate) message: String,
     pub(crate) fix: String,
     /// As far as the nodes had been opened.
@@ -22,13 +22,13 @@ pub(crate) struct Fault {
 }
 
 /// The root of the only document in a text, and what is wrong with it. No root: it could not be read to its end.
-pub(crate) fn parse(text: &str, limits: &Limits) -> (Option<Rc<Node>>, Vec<Fault>) {
+pub(crate) fn parse(text: &str, limits: &Limits) -> (Option<Rc<Node>>, Vec<SourceError>) {
     let mut building = Building::new(text, limits);
     match building.run(text) {
-        Ok(root) => (Some(root), building.faults),
-        Err(fault) => {
-            building.faults.push(*fault);
-            (None, building.faults)
+        Ok(root) => (Some(root), building.errors),
+        Err(error) => {
+            building.errors.push(*error);
+            (None, building.errors)
         }
     }
 }
@@ -59,11 +59,11 @@ struct Building<'a> {
     /// Nodes so far, with aliases written out.
     nodes: usize,
     root: Option<Rc<Node>>,
-    faults: Vec<Fault>,
+    errors: Vec<SourceError>,
 }
 
 /// Boxed: it is rare, and large.
-type Step<T> = Result<T, Box<Fault>>;
+type Step<T> = Result<T, Box<SourceError>>;
 
 impl<'a> Building<'a> {
     fn new(text: &str, limits: &'a Limits) -> Building<'a> {
@@ -75,7 +75,7 @@ impl<'a> Building<'a> {
             aliases: 0,
             nodes: 0,
             root: None,
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> Building<'a> {
                 Event::DocumentStart(_) => {
                     documents += 1;
                     if documents > 1 {
-                        return Err(self.fault(
+                        return Err(self.error(
                             span,
                             "a graph file holds one YAML document, and here a second one begins",
                             "put each graph in a file of its own",
@@ -107,7 +107,7 @@ impl<'a> Building<'a> {
         }
         match self.root.take() {
             Some(root) if !root.is_null() => Ok(root),
-            _ => Err(self.fault(
+            _ => Err(self.error(
                 Span::default(),
                 "the graph file is empty",
                 "begin with `schema_version: 2`",
@@ -156,7 +156,7 @@ impl<'a> Building<'a> {
             return Err(self.too_deep(start));
         }
         if let Some(Open::Map { key: None, .. }) = self.open.last() {
-            return Err(self.fault(
+            return Err(self.error(
                 start,
                 "a key has to be a scalar, not a list or a map",
                 "quote a placeholder: \"{{name}}\"",
@@ -201,10 +201,10 @@ impl<'a> Building<'a> {
         self.aliases += 1;
         if self.aliases > self.limits.aliases {
             let message = format!("alias count exceeds limit {}", self.limits.aliases);
-            return Err(self.fault(span, message, "write the values out"));
+            return Err(self.error(span, message, "write the values out"));
         }
         let Some(node) = self.anchors.get(&anchor).cloned() else {
-            return Err(self.fault(
+            return Err(self.error(
                 span,
                 "this alias refers to the value that it is part of",
                 "write the value out",
@@ -239,14 +239,14 @@ impl<'a> Building<'a> {
 
     fn key(&mut self, node: &Node) -> Step<()> {
         let super::Value::Scalar(scalar) = &node.value else {
-            return Err(self.fault(node.span, "a key has to be a scalar", "write it out"));
+            return Err(self.error(node.span, "a key has to be a scalar", "write it out"));
         };
         let path = self.path();
         let Some(Open::Map { seen, key, .. }) = self.open.last_mut() else {
             return Ok(());
         };
         if seen.contains(&scalar.text) {
-            self.faults.push(Fault {
+            self.errors.push(SourceError {
                 message: format!("duplicate key {:?}", scalar.text),
                 fix: "remove one of the two".to_owned(),
                 path,
@@ -272,7 +272,7 @@ impl<'a> Building<'a> {
         if self.nodes > self.limits.input_bytes {
             let limit = self.limits.input_bytes;
             let message = format!("node count, with aliases written out, exceeds limit {limit}");
-            return Err(self.fault(span, message, "use fewer aliases"));
+            return Err(self.error(span, message, "use fewer aliases"));
         }
         Ok(())
     }
@@ -300,28 +300,28 @@ impl<'a> Building<'a> {
         }
     }
 
-    fn unknown_tag(&self, tag: &Tag, span: Span) -> Box<Fault> {
+    fn unknown_tag(&self, tag: &Tag, span: Span) -> Box<SourceError> {
         let message = format!("the tag {tag} is not supported");
-        self.fault(span, message, "remove the tag")
+        self.error(span, message, "remove the tag")
     }
 
-    fn too_deep(&self, span: Span) -> Box<Fault> {
+    fn too_deep(&self, span: Span) -> Box<SourceError> {
         let message = format!("nesting depth exceeds limit {MAX_DEPTH}");
-        self.fault(span, message, "use fewer levels of lists and maps")
+        self.error(span, message, "use fewer levels of lists and maps")
     }
 
-    fn syntax(&self, error: &ScanError) -> Box<Fault> {
+    fn syntax(&self, error: &ScanError) -> Box<SourceError> {
         let at = self.offsets.of(*error.marker());
         let span = Span { start: at, end: at };
         // The parser reads ahead, and so may stop before the depth is seen here.
         if error.info().contains("recursion limit") {
             return self.too_deep(span);
         }
-        self.fault(span, format!("not valid YAML: {}", error.info()), "")
+        self.error(span, format!("not valid YAML: {}", error.info()), "")
     }
 
-    fn fault(&self, span: Span, message: impl Into<String>, fix: &str) -> Box<Fault> {
-        Box::new(Fault {
+    fn error(&self, span: Span, message: impl Into<String>, fix: &str) -> Box<SourceError> {
+        Box::new(SourceError {
             message: message.into(),
             fix: fix.to_owned(),
             path: self.path(),
