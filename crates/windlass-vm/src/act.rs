@@ -15,7 +15,7 @@ use crate::exception::Exception;
 use crate::guest::{Answer, Ending};
 use crate::object::{Channel, Mutex, Semaphore, Waiter};
 use crate::reason::{Reason, Work};
-use crate::task::{Queue, Receive, Seat, Timer};
+use crate::task::{GuestShared, Queue, Receive, Timer};
 use crate::vm::{Place, Shared};
 
 /// Something that a guest does.
@@ -25,7 +25,7 @@ pub(crate) enum Op {
     Unlock(Mutex),
     Release(Semaphore, usize),
     Close(Channel),
-    Spawned(Arc<Seat>),
+    Spawned(Arc<GuestShared>),
 }
 
 impl Op {
@@ -44,19 +44,19 @@ impl Op {
 
 impl Shared {
     /// Does it, or has it done.
-    pub(crate) fn act(self: &Arc<Shared>, seat: &Arc<Seat>, op: Op) {
+    pub(crate) fn act(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
         match &self.place {
-            Place::Pool(_) => self.perform(seat, op),
-            Place::Reactor(reactor) => reactor.post_op(seat, op),
+            Place::Pool(_) => self.perform(guest, op),
+            Place::Reactor(reactor) => reactor.post_op(guest, op),
         }
     }
 
     /// Does it.
-    pub(crate) fn perform(self: &Arc<Shared>, seat: &Arc<Seat>, op: Op) {
+    pub(crate) fn perform(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
         match op {
-            Op::Begin { tag, reason } => self.begin(seat, tag, reason),
-            Op::Withdraw { tag } => seat.withdraw(tag),
-            Op::Unlock(mutex) => mutex.pass_on(seat),
+            Op::Begin { tag, reason } => self.begin(guest, tag, reason),
+            Op::Withdraw { tag } => guest.withdraw(tag),
+            Op::Unlock(mutex) => mutex.pass_on(guest),
             Op::Release(semaphore, permits) => semaphore.release(permits),
             Op::Close(channel) => channel.close(),
             // On the pool it runs already.
@@ -64,16 +64,16 @@ impl Shared {
         }
     }
 
-    fn begin(self: &Arc<Shared>, seat: &Arc<Seat>, tag: u64, reason: Reason) {
+    fn begin(self: &Arc<Shared>, guest: &Arc<GuestShared>, tag: u64, reason: Reason) {
         if let Reason::Begun = reason {
             return;
         }
-        let Some(waiter) = seat.begin_wait(tag, reason.kind(), Queue::of(&reason)) else {
+        let Some(waiter) = guest.begin_wait(tag, reason.kind(), Queue::of(&reason)) else {
             return;
         };
         let generation = waiter.generation;
         match reason {
-            Reason::AwaitTask(task) => task.seat.await_by(waiter),
+            Reason::AwaitTask(task) => task.guest.await_by(waiter),
             Reason::Sleep(time) => self.set_timer(&waiter, time, Ok(Payload::Nil.into())),
             Reason::MutexLock(mutex) => mutex.lock(waiter),
             Reason::SemaphoreAcquire(semaphore, permits) => semaphore.acquire(waiter, permits),
@@ -87,40 +87,40 @@ impl Shared {
                     pattern,
                     now,
                 };
-                seat.want(|mail| mail.receives.push(receive));
+                guest.want(|mail| mail.receives.push(receive));
                 if let Some(timeout) = timeout.filter(|_| !now) {
                     self.set_timer(&waiter, timeout, Err(Exception::TimedOut));
                 }
-                self.want_mail(seat);
+                self.want_mail(guest);
             }
             Reason::Exit => {
-                seat.want(|mail| mail.exits.push(generation));
-                self.want_mail(seat);
+                guest.want(|mail| mail.exits.push(generation));
+                self.want_mail(guest);
             }
             Reason::IoWait(work) => self.submit(waiter, work),
             Reason::Custom(custom) => {
-                seat.want(|mail| mail.customs.push((generation, custom)));
-                self.want_mail(seat);
+                guest.want(|mail| mail.customs.push((generation, custom)));
+                self.want_mail(guest);
             }
             Reason::Begun => {}
         }
     }
 
     /// The process of this guest has something to look for. On the pool it is the one that is running.
-    fn want_mail(&self, seat: &Seat) {
+    fn want_mail(&self, guest: &GuestShared) {
         if let Place::Reactor(reactor) = &self.place
             && !reactor.is_replaying()
         {
-            seat.nudge();
+            guest.nudge();
         }
     }
 
     fn set_timer(self: &Arc<Shared>, waiter: &Waiter, time: Duration, ending: Ending) {
-        let (seat, generation) = (&waiter.seat, waiter.generation);
+        let (guest, generation) = (&waiter.guest, waiter.generation);
         match &self.place {
             Place::Reactor(reactor) => {
                 let key = reactor.add_deadline(time, waiter.clone(), ending);
-                seat.set_timer(generation, Timer::Deadline(key));
+                guest.set_timer(generation, Timer::Deadline(key));
             }
             Place::Pool(_) => {
                 let waiter = waiter.clone();
@@ -128,7 +128,7 @@ impl Shared {
                     sleep(time).await;
                     let _ = waiter.end(ending);
                 });
-                seat.set_timer(generation, Timer::Task(task.abort_handle()));
+                guest.set_timer(generation, Timer::Task(task.abort_handle()));
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::reason::Reason;
 use crate::record::Script;
 use crate::slot::{Bell, Slot};
 use crate::spawn::SpawnOptions;
-use crate::task::{Seat, Task};
+use crate::task::{GuestShared, Task};
 use crate::vm::Shared;
 
 /// The slice of a step, and what the guest may do in it.
@@ -29,7 +29,7 @@ use crate::vm::Shared;
 /// afford a call in every loop read the [`flag`](Budget::flag) themselves; it stays where it is during the step.
 pub struct Budget<'a> {
     pub(crate) vm: &'a Arc<Shared>,
-    pub(crate) seat: &'a Arc<Seat>,
+    pub(crate) guest: &'a Arc<GuestShared>,
     pub(crate) slot: &'a Slot,
     /// Instructions left; only where they count.
     left: Cell<u64>,
@@ -42,14 +42,14 @@ pub struct Budget<'a> {
 impl<'a> Budget<'a> {
     pub(crate) fn new(
         vm: &'a Arc<Shared>,
-        seat: &'a Arc<Seat>,
+        guest: &'a Arc<GuestShared>,
         slot: &'a Slot,
         script: Script,
     ) -> Budget<'a> {
         let counting = vm.counting;
         Budget {
             vm,
-            seat,
+            guest,
             slot,
             left: Cell::new(vm.slice_count),
             spent: Cell::new(0),
@@ -113,7 +113,7 @@ impl<'a> Budget<'a> {
 
     /// What the guest may use.
     pub fn limits(&self) -> &Limits {
-        &self.seat.limits
+        &self.guest.limits
     }
 
     /// Why the guest was told to stop, if no wait has told it yet: the next one will.
@@ -121,19 +121,19 @@ impl<'a> Budget<'a> {
         // Not while it is written down: when it is seen depends on the moment.
         match self.counting {
             true => None,
-            false => self.seat.cancel_reason(),
+            false => self.guest.cancel_reason(),
         }
     }
 
     /// Whether the guest was ended from outside, or has used up its time: the step should come to an end, also
     /// where it could not yield.
     pub fn must_end(&self) -> bool {
-        let killed = || self.seat.context().is_some_and(ProcessContext::is_killed);
-        self.seat.is_over() || killed() || (!self.counting && self.is_over_limit())
+        let killed = || self.guest.context().is_some_and(ProcessContext::is_killed);
+        self.guest.is_over() || killed() || (!self.counting && self.is_over_limit())
     }
 
     fn is_over_limit(&self) -> bool {
-        self.seat.limits.cpu.is_some_and(|most| {
+        self.guest.limits.cpu.is_some_and(|most| {
             let since = self.slot.since();
             let now = clock::now();
             self.cpu_time() + Duration::from_nanos(now.saturating_sub(since)) > most
@@ -142,7 +142,7 @@ impl<'a> Budget<'a> {
 
     /// How long it has run on a processor before this step.
     pub fn cpu_time(&self) -> Duration {
-        Duration::from_nanos(self.seat.cpu.load(Ordering::Relaxed))
+        Duration::from_nanos(self.guest.cpu.load(Ordering::Relaxed))
     }
 
     // ---- waits beside each other ----
@@ -151,12 +151,12 @@ impl<'a> Budget<'a> {
     /// a [`Step::Yield`](crate::Step::Yield) or a suspension on [`Reason::Begun`]. For guests with several things
     /// under way.
     pub fn begin(&self, tag: u64, reason: Reason) {
-        self.vm.act(self.seat, Op::Begin { tag, reason });
+        self.vm.act(self.guest, Op::Begin { tag, reason });
     }
 
     /// Takes a wait back that was begun with this tag. If it has ended already, its end still comes.
     pub fn withdraw(&self, tag: u64) {
-        self.vm.act(self.seat, Op::Withdraw { tag });
+        self.vm.act(self.guest, Op::Withdraw { tag });
     }
 
     // ---- what guests share ----
@@ -185,29 +185,29 @@ impl<'a> Budget<'a> {
 
     /// Gives a mutex back; whoever waits longest has it next.
     pub fn unlock(&self, mutex: &Mutex) -> Result<(), Exception> {
-        if !self.seat.hold(|held| held.let_go_of(mutex)) {
+        if !self.guest.hold(|held| held.let_go_of(mutex)) {
             return Err(Exception::NotOwner);
         }
-        self.vm.act(self.seat, Op::Unlock(mutex.clone()));
+        self.vm.act(self.guest, Op::Unlock(mutex.clone()));
         Ok(())
     }
 
     /// Gives permits back.
     pub fn release(&self, semaphore: &Semaphore, permits: usize) -> Result<(), Exception> {
         if !self
-            .seat
+            .guest
             .hold(|held| held.remove_permits(semaphore, permits))
         {
             return Err(Exception::NotOwner);
         }
         self.vm
-            .act(self.seat, Op::Release(semaphore.clone(), permits));
+            .act(self.guest, Op::Release(semaphore.clone(), permits));
         Ok(())
     }
 
     /// Closes a channel: whoever waits for it is told, what it keeps can still be received.
     pub fn close(&self, channel: &Channel) {
-        self.vm.act(self.seat, Op::Close(channel.clone()));
+        self.vm.act(self.guest, Op::Close(channel.clone()));
     }
 
     // ---- the outside ----
@@ -221,14 +221,14 @@ impl<'a> Budget<'a> {
     pub fn spawn_with(&self, guest: impl Guest, options: SpawnOptions) -> Result<Task, SpawnError> {
         let task = self
             .vm
-            .spawn_from(Some(self.seat), Box::new(guest), options)?;
+            .spawn_from(Some(self.guest), Box::new(guest), options)?;
         let pid = task.pid();
         if let Payload::Pid(recorded) = self.ask(|_| Payload::Pid(pid))
             && recorded != pid
         {
-            let _ = task.seat.recorded_pid.set(recorded);
+            let _ = task.guest.recorded_pid.set(recorded);
         }
-        self.vm.act(self.seat, Op::Spawned(task.seat.clone()));
+        self.vm.act(self.guest, Op::Spawned(task.guest.clone()));
         Ok(task)
     }
 
@@ -243,14 +243,14 @@ impl<'a> Budget<'a> {
 
     /// The process of this guest.
     pub fn pid(&self) -> Pid {
-        self.seat.pid()
+        self.guest.pid()
     }
 
     /// Asks something of the outside, and is answered at once. What this gives is written down in a recording,
     /// and in a replay the answer is read there, without asking: everything that a guest does not compute
     /// itself has to come this way, or by a wait.
     pub fn ask(&self, question: impl FnOnce(&ProcessContext) -> Payload) -> Payload {
-        let context = self.seat.context().expect("a guest has a process");
+        let context = self.guest.context().expect("a guest has a process");
         self.script.borrow_mut().answer(|| question(context))
     }
 

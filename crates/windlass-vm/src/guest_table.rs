@@ -8,13 +8,13 @@ use windlass_core::sync::Padded;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_runtime::observe::{Cursor, Entity, Observe, Page, Sample};
 
-use crate::task::Seat;
+use crate::task::GuestShared;
 use crate::vm::Shared;
 
 /// Guests start and end on every worker, so the table has several locks.
 const SHARDS: u64 = 16;
 
-type Shard = BTreeMap<u64, Weak<Seat>>;
+type Shard = BTreeMap<u64, Weak<GuestShared>>;
 
 /// The guests of a VM that have not ended, by their number in this table.
 pub(crate) struct GuestTable {
@@ -36,7 +36,7 @@ impl GuestTable {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn add(&self, number: u64, guest: &Arc<Seat>) {
+    pub(crate) fn add(&self, number: u64, guest: &Arc<GuestShared>) {
         let mut shard = self.shards[(number % SHARDS) as usize].lock();
         shard.insert(number, Arc::downgrade(guest));
     }
@@ -107,7 +107,7 @@ impl Observe for Shared {
 }
 
 /// Returns a guest as an entity; none before its process is made, and after its end.
-fn entity(guest: &Seat) -> Option<Entity> {
+fn entity(guest: &GuestShared) -> Option<Entity> {
     let context = guest.context().filter(|_| !guest.is_over())?;
     let waits: Vec<&str> = guest.waits_for().iter().map(|kind| kind.name()).collect();
     let state = if waits.is_empty() { "ready" } else { "parked" };

@@ -21,7 +21,7 @@ use windlass_sync::lock::Notify;
 
 use crate::error::BuildError;
 use crate::slot::Slot;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use crate::vm::{Place, Shared};
 
 /// How many slices without a guest the ticker stays awake for.
@@ -141,9 +141,9 @@ impl Pool {
                 false => slot.ring(),
             }
             if shared.stuck.is_due(since, slice, now)
-                && let Some(seat) = slot.guest()
+                && let Some(guest) = slot.guest()
             {
-                shared.stuck.give_up(&slot, since, &seat);
+                shared.stuck.give_up(&slot, since, &guest);
             }
             Some(now + slice / 2)
         });
@@ -199,13 +199,13 @@ impl Drop for Pool {
 
 impl Shared {
     /// Runs something in the slot of this thread, and counts the time.
-    pub(crate) fn on_slot<T>(&self, seat: &Arc<Seat>, run: impl FnOnce(&Slot) -> T) -> T {
+    pub(crate) fn on_slot<T>(&self, guest: &Arc<GuestShared>, run: impl FnOnce(&Slot) -> T) -> T {
         let Place::Pool(pool) = &self.place else {
             unreachable!("the reactor gives slots itself");
         };
         let mut here = pool.take_here();
         let began = here.near.keep();
-        here.slot.set_guest(seat);
+        here.slot.set_guest(guest);
         here.slot.begin(began);
         if pool.dozing.load(Ordering::SeqCst) {
             pool.bell.notify_one();
@@ -213,7 +213,8 @@ impl Shared {
         let ran = run(&here.slot);
         here.slot.end();
         let ended = here.near.now();
-        seat.cpu
+        guest
+            .cpu
             .fetch_add(ended.saturating_sub(began), Ordering::Relaxed);
         put_back(here);
         ran

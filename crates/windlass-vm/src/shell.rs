@@ -19,7 +19,7 @@ use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest, Resume, Step};
 use crate::record::Script;
 use crate::slot::Slot;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use crate::vm::{Place, Shared};
 use windlass_sync::park::{Arrived, Generation};
 
@@ -31,7 +31,7 @@ const ROUNDS: usize = 64;
 
 /// The process of a guest.
 pub(crate) struct Shell {
-    seat: Arc<Seat>,
+    shared: Arc<GuestShared>,
     /// The guest, on the pool.
     guest: Option<Box<dyn Guest>>,
     parked: bool,
@@ -40,9 +40,13 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    pub(crate) fn new(seat: Arc<Seat>, guest: Option<Box<dyn Guest>>, injects: bool) -> Shell {
+    pub(crate) fn new(
+        shared: Arc<GuestShared>,
+        guest: Option<Box<dyn Guest>>,
+        injects: bool,
+    ) -> Shell {
         Shell {
-            seat,
+            shared,
             guest,
             parked: false,
             injects,
@@ -53,11 +57,11 @@ impl Shell {
     fn hear(&mut self, events: &mut Events<'_>) {
         while let Some(event) = events.next_signal() {
             match event {
-                Event::Cancel(reason) => match &self.seat.vm.place {
-                    Place::Pool(_) => self.seat.cancel(reason),
-                    Place::Reactor(reactor) => reactor.post_cancel(&self.seat, reason),
+                Event::Cancel(reason) => match &self.shared.vm.place {
+                    Place::Pool(_) => self.shared.cancel(reason),
+                    Place::Reactor(reactor) => reactor.post_cancel(&self.shared, reason),
                 },
-                Event::Exit(exited) => self.seat.mail.lock().notices.push_back(exited),
+                Event::Exit(exited) => self.shared.mail.lock().notices.push_back(exited),
                 Event::YieldComplete { tag, result } => {
                     let ending = result.map(Answer::Value).map_err(Exception::Command);
                     self.input(Generation(tag), ending);
@@ -69,7 +73,7 @@ impl Shell {
 
     /// Gives what has come to the waits for it, the oldest first; asks for what the guest asks for.
     fn serve(&mut self, events: &mut Events<'_>, out: &mut Output) {
-        let Some(mut mail) = self.seat.wanted_mail() else {
+        let Some(mut mail) = self.shared.wanted_mail() else {
             return;
         };
         let mut place = 0;
@@ -92,11 +96,11 @@ impl Shell {
             let generation = mail.receives.remove(place).generation;
             drop(mail);
             self.input(generation, ending);
-            mail = self.seat.mail.lock();
+            mail = self.shared.mail.lock();
         }
         drop(mail);
         loop {
-            let mut mail = self.seat.mail.lock();
+            let mut mail = self.shared.mail.lock();
             if mail.exits.is_empty() {
                 break;
             }
@@ -107,41 +111,42 @@ impl Shell {
             drop(mail);
             self.input(generation, Ok(Answer::Exited(exited)));
         }
-        let customs = std::mem::take(&mut self.seat.mail.lock().customs);
+        let customs = std::mem::take(&mut self.shared.mail.lock().customs);
         for (Generation(tag), custom) in customs {
             (custom.0)(tag, out);
         }
     }
 
     fn input(&self, generation: Generation, ending: Ending) {
-        match &self.seat.vm.place {
-            Place::Pool(_) => self.seat.input(generation, ending),
-            Place::Reactor(reactor) => reactor.post_input(&self.seat, generation, ending),
+        match &self.shared.vm.place {
+            Place::Pool(_) => self.shared.input(generation, ending),
+            Place::Reactor(reactor) => reactor.post_input(&self.shared, generation, ending),
         }
     }
 
     /// Steps the guest, on the worker that this process has its turn on.
     fn run(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError> {
-        let seat = self.seat.clone();
-        let vm = &seat.vm;
-        if (self.parked && !seat.has_arrived()) || !vm.enter(&seat) {
+        let shared = self.shared.clone();
+        let vm = &shared.vm;
+        if (self.parked && !shared.has_arrived()) || !vm.enter(&shared) {
             return Ok(Status::Blocked);
         }
         self.parked = false;
-        let ran = vm.on_slot(&seat, |slot| {
+        let ran = vm.on_slot(&shared, |slot| {
             for _ in 0..ROUNDS {
-                let resume = Resume::of(seat.arrived());
+                let resume = Resume::of(shared.arrived());
                 let guest = self.guest.as_mut().expect("it has not ended");
-                let (step, _, _) = step_guest(&mut **guest, vm, &seat, slot, resume, Script::Live);
+                let (step, _, _) =
+                    step_guest(&mut **guest, vm, &shared, slot, resume, Script::Live);
                 match step {
                     Ok(Step::Done(value)) => return Ran::Over(Ok(value)),
                     Ok(Step::Failed(error)) => return Ran::Over(Err(error.into())),
                     Err(reason) => return Ran::Over(Err(reason)),
                     Ok(Step::Yield) => break,
                     Ok(Step::Suspend(reason)) => {
-                        vm.perform(&seat, begin(reason));
+                        vm.perform(&shared, begin(reason));
                         self.serve(events, out);
-                        if seat.park() {
+                        if shared.park() {
                             return Ran::Parked;
                         }
                         if slot.is_asked() {
@@ -155,8 +160,8 @@ impl Shell {
             }
         });
         vm.leave();
-        let killed = seat.context().is_some_and(ProcessContext::is_killed);
-        let ran = match vm.over_limit(&seat) {
+        let killed = shared.context().is_some_and(ProcessContext::is_killed);
+        let ran = match vm.over_limit(&shared) {
             // What it says about that is not why it ended.
             _ if killed => Ran::Over(Err(ExitReason::Killed)),
             Some(reason) if !matches!(ran, Ran::Over(_)) => Ran::Over(Err(reason)),
@@ -176,7 +181,7 @@ impl Shell {
             }
             Ran::Over(result) => {
                 self.close_guest();
-                seat.finish(result.clone());
+                shared.finish(result.clone());
                 result.map(Status::Done).map_err(ActorError::from)
             }
         }
@@ -239,12 +244,12 @@ impl Resume {
 pub(crate) fn step_guest(
     guest: &mut dyn Guest,
     vm: &Arc<Shared>,
-    seat: &Arc<Seat>,
+    shared: &Arc<GuestShared>,
     slot: &Slot,
     resume: Resume,
     script: Script,
 ) -> (Result<Step, ExitReason>, Script, u64) {
-    let budget = Budget::new(vm, seat, slot, script);
+    let budget = Budget::new(vm, shared, slot, script);
     let stepped = catch_unwind(AssertUnwindSafe(|| guest.step(&budget, resume)));
     let (script, spent) = budget.into_script();
     vm.counts.stepped(slot, matches!(stepped, Ok(Step::Yield)));
@@ -264,11 +269,11 @@ pub(crate) fn close(mut guest: Box<dyn Guest>) {
 
 impl Process for Shell {
     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
-        self.seat.set_context(ctx.clone());
-        if let Place::Reactor(reactor) = &self.seat.vm.place
+        self.shared.set_context(ctx.clone());
+        if let Place::Reactor(reactor) = &self.shared.vm.place
             && self.injects
         {
-            reactor.post_inject(&self.seat);
+            reactor.post_inject(&self.shared);
         }
         Ok(())
     }
@@ -276,9 +281,9 @@ impl Process for Shell {
     fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError> {
         self.hear(events);
         self.serve(events, out);
-        match &self.seat.vm.place {
+        match &self.shared.vm.place {
             Place::Pool(_) => self.run(events, out),
-            Place::Reactor(_) => match self.seat.result() {
+            Place::Reactor(_) => match self.shared.result() {
                 Some(result) => result.map(Status::Done).map_err(ActorError::from),
                 None => Ok(Status::Blocked),
             },
@@ -287,11 +292,11 @@ impl Process for Shell {
 
     fn close(&mut self) {
         self.close_guest();
-        match &self.seat.vm.place {
-            Place::Pool(_) => self.seat.finish(Err(ExitReason::Killed)),
+        match &self.shared.vm.place {
+            Place::Pool(_) => self.shared.finish(Err(ExitReason::Killed)),
             Place::Reactor(reactor) => {
-                if self.seat.result().is_none() {
-                    reactor.post_kill(&self.seat);
+                if self.shared.result().is_none() {
+                    reactor.post_kill(&self.shared);
                 }
             }
         }

@@ -7,7 +7,7 @@ use windlass_core::sched::pool::{self, Pool};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::task::Seat;
+use crate::task::GuestShared;
 
 /// Interrupts an interpreter that does not look at the flag by itself: a signal to its thread, say.
 pub trait Bell: Send + Sync {
@@ -28,7 +28,7 @@ pub(crate) struct Slot {
     /// The pool whose worker runs what is here, and which worker; always the same one.
     home: OnceLock<Option<(Weak<Pool>, usize)>>,
     /// Who runs here, or ran here last; on the pool, where nobody else keeps that.
-    guest: Mutex<Weak<Seat>>,
+    guest: Mutex<Weak<GuestShared>>,
     /// Its address, to compare: a lock less for a guest that runs here again.
     guest_address: AtomicUsize,
 }
@@ -61,17 +61,17 @@ impl Slot {
     }
 
     /// Notes who runs here next. Only the thread of the slot does.
-    pub(crate) fn set_guest(&self, seat: &Arc<Seat>) {
-        let address = Arc::as_ptr(seat) as usize;
+    pub(crate) fn set_guest(&self, guest: &Arc<GuestShared>) {
+        let address = Arc::as_ptr(guest) as usize;
         // Relaxed: only this thread writes it. The weak reference keeps the address from being used
         // again.
         if self.guest_address.swap(address, Ordering::Relaxed) != address {
-            *self.guest.lock() = Arc::downgrade(seat);
+            *self.guest.lock() = Arc::downgrade(guest);
         }
     }
 
     /// Who runs here, or ran here last.
-    pub(crate) fn guest(&self) -> Option<Arc<Seat>> {
+    pub(crate) fn guest(&self) -> Option<Arc<GuestShared>> {
         self.guest.lock().upgrade()
     }
 

@@ -10,7 +10,7 @@ use crate::error::SpawnError;
 use crate::guest::Guest;
 use crate::limits::Limits;
 use crate::shell::Shell;
-use crate::task::{Seat, Task};
+use crate::task::{GuestShared, Task};
 use crate::vm::{Place, Shared, Vm};
 
 /// How a guest is started, apart from the usual.
@@ -141,7 +141,7 @@ impl Shared {
     /// Starts a guest for another one, or for Rust code.
     pub(crate) fn spawn_from(
         self: &Arc<Shared>,
-        parent: Option<&Arc<Seat>>,
+        parent: Option<&Arc<GuestShared>>,
         guest: Box<dyn Guest>,
         options: SpawnOptions,
     ) -> Result<Task, SpawnError> {
@@ -174,7 +174,7 @@ impl Shared {
     fn start(
         self: &Arc<Shared>,
         spawn: Spawn,
-        parent: Option<&Arc<Seat>>,
+        parent: Option<&Arc<GuestShared>>,
         guest: Box<dyn Guest>,
         limits: Limits,
     ) -> Result<Task, windlass_process::SpawnError> {
@@ -183,19 +183,19 @@ impl Shared {
             Some(name) => spawn.label(name),
             None => spawn,
         };
-        let (spawn, on_seat, in_shell) = match &self.place {
+        let (spawn, stored, in_shell) = match &self.place {
             Place::Pool(_) => (spawn, None, Some(guest)),
             Place::Reactor(reactor) => (spawn.on(reactor.pool()), Some(guest), None),
         };
-        let seat = Seat::new(self, on_seat, name, limits, parent);
+        let shared = GuestShared::new(self, stored, name, limits, parent);
         // Before the process can end.
-        let task = Task::new(seat.clone());
+        let task = Task::new(shared.clone());
         if let Some(parent) = parent {
             parent.tasks.fetch_add(1, Ordering::Relaxed);
         }
         self.woke_up();
-        let shell = Shell::new(seat, in_shell, parent.is_none());
-        // If it is not started, the shell is closed, and finishes the seat.
+        let shell = Shell::new(shared, in_shell, parent.is_none());
+        // If it is not started, the shell is closed, and finishes the guest.
         spawn.step_at(Box::new(shell), "main", Payloads::new())?;
         Ok(task)
     }

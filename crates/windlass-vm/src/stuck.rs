@@ -22,7 +22,7 @@ use windlass_core::sync::Mutex;
 
 use crate::error::SpawnError;
 use crate::slot::Slot;
-use crate::task::Seat;
+use crate::task::GuestShared;
 
 /// How many guests may be stuck before new ones are refused.
 pub(crate) const MOST: usize = 4;
@@ -90,7 +90,7 @@ impl StuckGuests {
 
     /// Gives up the thread of a guest, unless that was done before. True: another worker takes its
     /// place.
-    pub(crate) fn give_up(&self, slot: &Arc<Slot>, since: u64, seat: &Seat) -> bool {
+    pub(crate) fn give_up(&self, slot: &Arc<Slot>, since: u64, guest: &GuestShared) -> bool {
         let mut there = self.there.lock();
         if there.iter().any(|stuck| stuck.is(slot, since)) {
             return false;
@@ -99,7 +99,7 @@ impl StuckGuests {
             true => slot.replace_worker(),
             false => None,
         };
-        let (name, replaced) = (seat.shown(), replacement.is_some());
+        let (name, replaced) = (guest.shown(), replacement.is_some());
         tracing::error!(
             target: "windlass::vm",
             replaced,

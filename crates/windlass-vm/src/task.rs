@@ -1,4 +1,4 @@
-//! A guest as others see it: its seat in the VM, and the handle to wait for it.
+//! A guest as others see it: its shared half in the VM, and the handle to wait for it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -46,7 +46,7 @@ pub(crate) enum Queue {
     Channel(Channel),
     Mutex(VmMutex),
     Semaphore(Semaphore),
-    Task(Arc<Seat>),
+    Task(Arc<GuestShared>),
     Mail,
 }
 
@@ -54,7 +54,7 @@ impl Queue {
     /// Where a wait for this stands.
     pub(crate) fn of(reason: &Reason) -> Queue {
         match reason {
-            Reason::AwaitTask(task) => Queue::Task(task.seat.clone()),
+            Reason::AwaitTask(task) => Queue::Task(task.guest.clone()),
             Reason::MutexLock(mutex) => Queue::Mutex(mutex.clone()),
             Reason::SemaphoreAcquire(semaphore, _) => Queue::Semaphore(semaphore.clone()),
             Reason::ChannelSend(channel, _) | Reason::ChannelReceive(channel) => {
@@ -67,7 +67,7 @@ impl Queue {
 }
 
 /// The shared half of a guest.
-pub(crate) struct Seat {
+pub(crate) struct GuestShared {
     pub(crate) vm: Arc<Shared>,
     /// Its number in the VM's table of guests.
     entry: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Seat {
     /// What its guest is called.
     name: Option<Arc<str>>,
     /// Who spawned it.
-    parent: Option<Weak<Seat>>,
+    parent: Option<Weak<GuestShared>>,
     /// Its own tasks that have not ended.
     pub(crate) tasks: AtomicUsize,
     pub(crate) limits: Limits,
@@ -97,10 +97,10 @@ pub(crate) struct Seat {
     fate: Mutex<Fate>,
     handles: AtomicUsize,
     /// The guest itself, while nobody steps it; only on the reactor.
-    pub(crate) guest: Mutex<Option<Box<dyn Guest>>>,
+    pub(crate) stored: Mutex<Option<Box<dyn Guest>>>,
 }
 
-impl Drop for Seat {
+impl Drop for GuestShared {
     fn drop(&mut self) {
         self.vm.guests.remove(self.entry);
     }
@@ -183,16 +183,16 @@ impl Held {
     }
 }
 
-impl Seat {
+impl GuestShared {
     pub(crate) fn new(
         vm: &Arc<Shared>,
-        guest: Option<Box<dyn Guest>>,
+        stored: Option<Box<dyn Guest>>,
         name: Option<Arc<str>>,
         limits: Limits,
-        parent: Option<&Arc<Seat>>,
-    ) -> Arc<Seat> {
+        parent: Option<&Arc<GuestShared>>,
+    ) -> Arc<GuestShared> {
         let entry = vm.guests.next_number();
-        let seat = Arc::new(Seat {
+        let guest = Arc::new(GuestShared {
             vm: vm.clone(),
             entry,
             context: OnceLock::new(),
@@ -211,10 +211,10 @@ impl Seat {
             cpu: AtomicU64::new(0),
             fate: Mutex::default(),
             handles: AtomicUsize::new(0),
-            guest: Mutex::new(guest),
+            stored: Mutex::new(stored),
         });
-        vm.guests.add(entry, &seat);
-        seat
+        vm.guests.add(entry, &guest);
+        guest
     }
 
     /// The name that its guest gave.
@@ -293,7 +293,7 @@ impl Seat {
 
     /// Begins a wait. None if the guest is no more, or was told to stop: then the wait has ended already.
     pub(crate) fn begin_wait(
-        self: &Arc<Seat>,
+        self: &Arc<GuestShared>,
         tag: u64,
         kind: ReasonKind,
         queue: Queue,
@@ -306,7 +306,7 @@ impl Seat {
         let generation = self.park.begin(tag, undo)?;
         self.vm.counts.parked(kind, 1);
         let waiter = Waiter {
-            seat: self.clone(),
+            guest: self.clone(),
             generation,
         };
         if self.stop_asked.load(Ordering::Relaxed)
@@ -330,7 +330,7 @@ impl Seat {
 
     /// Ends a wait and wakes the guest.
     pub(crate) fn end_wait(
-        self: &Arc<Seat>,
+        self: &Arc<GuestShared>,
         generation: Generation,
         ending: Ending,
     ) -> Result<(), Ending> {
@@ -347,13 +347,13 @@ impl Seat {
     }
 
     /// Takes a wait back.
-    pub(crate) fn withdraw(self: &Arc<Seat>, tag: u64) {
+    pub(crate) fn withdraw(self: &Arc<GuestShared>, tag: u64) {
         if let Some(wait) = self.park.withdraw(tag) {
             self.undo(wait);
         }
     }
 
-    fn undo(self: &Arc<Seat>, wait: Wait<Undo>) {
+    fn undo(self: &Arc<GuestShared>, wait: Wait<Undo>) {
         let generation = wait.generation;
         self.vm.counts.parked(wait.undo.kind, -1);
         self.drop_timer(wait.undo.timer);
@@ -385,7 +385,7 @@ impl Seat {
     }
 
     /// It shall stop: everything it waits for ends with that, or the next thing it waits for.
-    pub(crate) fn cancel(self: &Arc<Seat>, reason: Arc<str>) {
+    pub(crate) fn cancel(self: &Arc<GuestShared>, reason: Arc<str>) {
         // Relaxed: a hint for who runs it; what counts is under the lock.
         self.stop_asked.store(true, Ordering::Relaxed);
         let (waits, wakes) = self
@@ -430,7 +430,7 @@ impl Seat {
     }
 
     /// Something that came to its process ends a wait; a message that nobody waits for any more stays.
-    pub(crate) fn input(self: &Arc<Seat>, generation: Generation, ending: Ending) {
+    pub(crate) fn input(self: &Arc<GuestShared>, generation: Generation, ending: Ending) {
         match self.end_wait(generation, ending) {
             Err(Ok(Answer::Message(message))) => self.mail.lock().returned.push_back(message),
             Err(Ok(Answer::Exited(exited))) => self.mail.lock().notices.push_front(exited),
@@ -445,7 +445,7 @@ impl Seat {
         kinds
     }
 
-    fn wake(self: &Arc<Seat>) {
+    fn wake(self: &Arc<GuestShared>) {
         self.vm.woke_up();
         self.vm.wake(self);
     }
@@ -453,7 +453,7 @@ impl Seat {
     // ---- the end ----
 
     /// The guest has ended: what it held goes back, who waits for it is told. The first end counts.
-    pub(crate) fn finish(self: &Arc<Seat>, result: Result<Payload, ExitReason>) {
+    pub(crate) fn finish(self: &Arc<GuestShared>, result: Result<Payload, ExitReason>) {
         let (waits, was) = self.park.close();
         if was == ParkState::Closed {
             return;
@@ -502,7 +502,7 @@ impl Seat {
     }
 
     /// Lets this wait end with the guest.
-    pub(crate) fn await_by(self: &Arc<Seat>, waiter: Waiter) {
+    pub(crate) fn await_by(self: &Arc<GuestShared>, waiter: Waiter) {
         let mut fate = self.fate.lock();
         match &fate.result {
             Some(result) => {
@@ -536,9 +536,9 @@ impl Seat {
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for GuestShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seat({:?})", self.context.get())
+        write!(f, "GuestShared({:?})", self.context.get())
     }
 }
 
@@ -568,35 +568,35 @@ impl fmt::Display for Uncaught {
 /// Dropping it changes nothing about the guest. If the guest fails, and the last handle goes without anybody
 /// having awaited it, the failure is reported ([`Builder::on_uncaught`](crate::Builder::on_uncaught)).
 pub struct Task {
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) guest: Arc<GuestShared>,
 }
 
 impl Task {
-    pub(crate) fn new(seat: Arc<Seat>) -> Task {
-        seat.handles.fetch_add(1, Ordering::SeqCst);
-        Task { seat }
+    pub(crate) fn new(guest: Arc<GuestShared>) -> Task {
+        guest.handles.fetch_add(1, Ordering::SeqCst);
+        Task { guest }
     }
 
     /// Its PID.
     pub fn pid(&self) -> Pid {
-        self.seat.pid()
+        self.guest.pid()
     }
 
     fn host(&self) -> Option<(Host, Pid)> {
-        let context = self.seat.context()?;
+        let context = self.guest.context()?;
         Some((context.host(), context.pid()))
     }
 
     /// Waits for its end.
     pub async fn join(&self) -> Exit {
-        self.seat.fate.lock().awaited = true;
-        let context = self.seat.context().expect("a task has a process");
+        self.guest.fate.lock().awaited = true;
+        let context = self.guest.context().expect("a task has a process");
         context.address().ended().await
     }
 
     /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
-        self.seat.is_over()
+        self.guest.is_over()
     }
 
     /// Tells it to stop: whatever it waits for ends with [`Exception::Cancelled`].
@@ -615,26 +615,26 @@ impl Task {
 
     /// How long it has run on a processor, waits excluded.
     pub fn cpu_time(&self) -> Duration {
-        Duration::from_nanos(self.seat.cpu.load(Ordering::Relaxed))
+        Duration::from_nanos(self.guest.cpu.load(Ordering::Relaxed))
     }
 
     /// What it waits for now; nothing if it runs, is ready, or has ended.
     pub fn waits_for(&self) -> Vec<ReasonKind> {
-        self.seat.waits_for()
+        self.guest.waits_for()
     }
 }
 
 impl Clone for Task {
     fn clone(&self) -> Task {
-        Task::new(self.seat.clone())
+        Task::new(self.guest.clone())
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
         // SeqCst, as the load in `finish`: one of the two sees that nobody is left, and `report` sees who was first.
-        if self.seat.handles.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.seat.report();
+        if self.guest.handles.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.guest.report();
         }
     }
 }

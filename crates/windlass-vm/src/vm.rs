@@ -24,7 +24,7 @@ use crate::reason::ReasonKind;
 use crate::record::{Header, Reading, Writer};
 use crate::slot::Slot;
 use crate::stuck::{self, StuckGuests};
-use crate::task::{Seat, Uncaught};
+use crate::task::{GuestShared, Uncaught};
 use windlass_record::RecordingError;
 
 /// Who decides which guest runs when.
@@ -245,7 +245,7 @@ pub(crate) struct Shared {
     pub(crate) guests: GuestTable,
     ids: AtomicU64,
     /// Guests that came to run meanwhile; on the pool.
-    held_back: Mutex<Vec<Arc<Seat>>>,
+    held_back: Mutex<Vec<Arc<GuestShared>>>,
     /// `active` or `running` has come to 0.
     quiet: Notify,
 }
@@ -256,10 +256,10 @@ impl Shared {
     }
 
     /// Lets a guest run that was parked.
-    pub(crate) fn wake(&self, seat: &Arc<Seat>) {
+    pub(crate) fn wake(&self, guest: &Arc<GuestShared>) {
         match &self.place {
-            Place::Pool(_) => seat.nudge(),
-            Place::Reactor(reactor) => reactor.make_ready(seat),
+            Place::Pool(_) => guest.nudge(),
+            Place::Reactor(reactor) => reactor.make_ready(guest),
         }
     }
 
@@ -299,13 +299,13 @@ impl Shared {
 
     /// Before a step: false if nothing is to run now. SeqCst: one word says who runs, the other that nobody shall,
     /// and one of the two sides sees the other.
-    pub(crate) fn enter(&self, seat: &Arc<Seat>) -> bool {
+    pub(crate) fn enter(&self, guest: &Arc<GuestShared>) -> bool {
         self.counts.running.fetch_add(1, Ordering::SeqCst);
         if self.counts.paused.load(Ordering::SeqCst) == 0 {
             return true;
         }
         self.leave();
-        self.held_back.lock().push(seat.clone());
+        self.held_back.lock().push(guest.clone());
         if self.counts.paused.load(Ordering::SeqCst) == 0 {
             self.let_go();
         }
@@ -331,8 +331,8 @@ impl Shared {
     }
 
     fn let_go(&self) {
-        for seat in std::mem::take(&mut *self.held_back.lock()) {
-            seat.nudge();
+        for guest in std::mem::take(&mut *self.held_back.lock()) {
+            guest.nudge();
         }
         if let Place::Reactor(reactor) = &self.place {
             reactor.poke();
@@ -340,9 +340,9 @@ impl Shared {
     }
 
     /// The reason to end a guest that has used up its time.
-    pub(crate) fn over_limit(&self, seat: &Seat) -> Option<ExitReason> {
-        let most = seat.limits.cpu?;
-        let used = Duration::from_nanos(seat.cpu.load(Ordering::Relaxed));
+    pub(crate) fn over_limit(&self, guest: &GuestShared) -> Option<ExitReason> {
+        let most = guest.limits.cpu?;
+        let used = Duration::from_nanos(guest.cpu.load(Ordering::Relaxed));
         (used > most).then(|| {
             let text = format!("it has used {used:?} of processor time, and may use {most:?}");
             ExitReason::Error(text.into())

@@ -10,7 +10,7 @@ use windlass_process::Payload;
 use super::Waiter;
 use crate::exception::Exception;
 use crate::guest::Answer;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use windlass_sync::park::Generation;
 
 /// A queue of values between guests, in their order; with a capacity of 0 a sender waits for its receiver.
@@ -127,10 +127,10 @@ impl Channel {
     }
 
     /// Takes a wait out of the queues.
-    pub(crate) fn forget(&self, seat: &Arc<Seat>, generation: Generation) {
+    pub(crate) fn forget(&self, guest: &Arc<GuestShared>, generation: Generation) {
         let mut state = self.state.lock();
-        state.receivers.retain(|w| !w.is(seat, generation));
-        state.senders.retain(|(w, _)| !w.is(seat, generation));
+        state.receivers.retain(|w| !w.is(guest, generation));
+        state.senders.retain(|(w, _)| !w.is(guest, generation));
     }
 }
 

@@ -15,23 +15,23 @@ pub use self::semaphore::Semaphore;
 use std::sync::Arc;
 
 use crate::guest::Ending;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use windlass_sync::park::Generation;
 
 /// One wait of one guest, in the queue of something.
 #[derive(Clone)]
 pub(crate) struct Waiter {
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) guest: Arc<GuestShared>,
     pub(crate) generation: Generation,
 }
 
 impl Waiter {
     /// Ends the wait and wakes the guest; the ending comes back if nobody waits any more.
     pub(crate) fn end(&self, ending: Ending) -> Result<(), Ending> {
-        self.seat.end_wait(self.generation, ending)
+        self.guest.end_wait(self.generation, ending)
     }
 
-    pub(crate) fn is(&self, seat: &Arc<Seat>, generation: Generation) -> bool {
-        self.generation == generation && Arc::ptr_eq(&self.seat, seat)
+    pub(crate) fn is(&self, guest: &Arc<GuestShared>, generation: Generation) -> bool {
+        self.generation == generation && Arc::ptr_eq(&self.guest, guest)
     }
 }

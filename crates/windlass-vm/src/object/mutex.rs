@@ -9,7 +9,7 @@ use windlass_process::Payload;
 
 use super::Waiter;
 use crate::exception::Exception;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use windlass_sync::park::Generation;
 
 /// A lock that one guest has at a time; whoever waits longest gets it next.
@@ -22,7 +22,7 @@ pub struct Mutex {
 }
 
 struct State {
-    owner: Option<Arc<Seat>>,
+    owner: Option<Arc<GuestShared>>,
     waiters: VecDeque<Waiter>,
 }
 
@@ -54,7 +54,7 @@ impl Mutex {
     pub(crate) fn lock(&self, waiter: Waiter) {
         let mut state = self.state.lock();
         match &state.owner {
-            Some(owner) if Arc::ptr_eq(owner, &waiter.seat) => {
+            Some(owner) if Arc::ptr_eq(owner, &waiter.guest) => {
                 let _ = waiter.end(Err(Exception::Relock));
             }
             Some(_) => state.waiters.push_back(waiter),
@@ -66,15 +66,15 @@ impl Mutex {
 
     /// Gives it to this waiter; false if that one is gone.
     fn give(&self, state: &mut State, waiter: Waiter) -> bool {
-        let seat = waiter.seat.clone();
+        let guest = waiter.guest.clone();
         // Before the guest can run: it may unlock at once.
-        seat.hold(|held| held.mutexes.push(self.clone()));
-        state.owner = Some(seat.clone());
+        guest.hold(|held| held.mutexes.push(self.clone()));
+        state.owner = Some(guest.clone());
         if waiter.end(Ok(Payload::Nil.into())).is_ok() {
             return true;
         }
         // Whoever ends the guest may have found it among what it holds, and then gives it back itself.
-        let mine = seat.hold(|held| held.let_go_of(self));
+        let mine = guest.hold(|held| held.let_go_of(self));
         if mine {
             state.owner = None;
         }
@@ -82,7 +82,7 @@ impl Mutex {
     }
 
     /// Gives it to the next, if this guest has it.
-    pub(crate) fn pass_on(&self, from: &Arc<Seat>) {
+    pub(crate) fn pass_on(&self, from: &Arc<GuestShared>) {
         let mut state = self.state.lock();
         if !state.owner.as_ref().is_some_and(|o| Arc::ptr_eq(o, from)) {
             return;
@@ -96,9 +96,9 @@ impl Mutex {
     }
 
     /// Takes a wait out of the queue.
-    pub(crate) fn forget(&self, seat: &Arc<Seat>, generation: Generation) {
+    pub(crate) fn forget(&self, guest: &Arc<GuestShared>, generation: Generation) {
         let mut state = self.state.lock();
-        state.waiters.retain(|w| !w.is(seat, generation));
+        state.waiters.retain(|w| !w.is(guest, generation));
     }
 }
 

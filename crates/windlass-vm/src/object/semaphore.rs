@@ -9,7 +9,7 @@ use windlass_process::Payload;
 
 use super::Waiter;
 use crate::exception::Exception;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use windlass_sync::park::Generation;
 
 /// A number of permits; whoever waits longest gets them first, also before those who want fewer.
@@ -76,11 +76,11 @@ impl Semaphore {
             && *wanted <= state.free
             && let Some((waiter, wanted)) = state.waiters.pop_front()
         {
-            let seat = waiter.seat.clone();
-            seat.hold(|held| held.add_permits(self, wanted));
+            let guest = waiter.guest.clone();
+            guest.hold(|held| held.add_permits(self, wanted));
             state.free -= wanted;
             if waiter.end(Ok(Payload::Nil.into())).is_err()
-                && seat.hold(|held| held.remove_permits(self, wanted))
+                && guest.hold(|held| held.remove_permits(self, wanted))
             {
                 // Nobody there; and whoever ended the guest has not found them.
                 state.free += wanted;
@@ -89,9 +89,9 @@ impl Semaphore {
     }
 
     /// Takes a wait out of the queue; those behind it may have waited for it alone.
-    pub(crate) fn forget(&self, seat: &Arc<Seat>, generation: Generation) {
+    pub(crate) fn forget(&self, guest: &Arc<GuestShared>, generation: Generation) {
         let mut state = self.state.lock();
-        state.waiters.retain(|(w, _)| !w.is(seat, generation));
+        state.waiters.retain(|(w, _)| !w.is(guest, generation));
         self.serve(&mut state);
     }
 }

@@ -23,7 +23,7 @@ use crate::reason::Reason;
 use crate::record::{Line, RecordedPayload, Script, Source};
 use crate::shell::{begin, close};
 use crate::slot::Slot;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use crate::vm::{Place, Shared};
 use windlass_sync::park::Generation;
 
@@ -33,11 +33,11 @@ pub(super) struct Control {
     inbox: Inbox<Event>,
     news: News,
     /// Guests that have not ended, by number.
-    seats: HashMap<u64, Arc<Seat>>,
+    guests: HashMap<u64, Arc<GuestShared>>,
     last: u64,
     slots: Vec<Arc<Slot>>,
     /// Which guest each slot has.
-    used: Vec<Option<Arc<Seat>>>,
+    used: Vec<Option<Arc<GuestShared>>>,
     /// Slots whose guest did not come back: another has taken the place of each, for good.
     lost: Vec<bool>,
     /// What guests go on with that were not stepped after all.
@@ -66,16 +66,16 @@ struct News {
 
 /// What came from the workers.
 enum Happened {
-    Op { seat: Arc<Seat>, op: Op },
+    Op { guest: Arc<GuestShared>, op: Op },
     Result(StepResult),
 }
 
 /// What came from elsewhere.
 enum Outside {
-    Inject(Arc<Seat>),
-    Input(Arc<Seat>, Generation, Ending),
-    Cancel(Arc<Seat>, Arc<str>),
-    Kill(Arc<Seat>),
+    Inject(Arc<GuestShared>),
+    Input(Arc<GuestShared>, Generation, Ending),
+    Cancel(Arc<GuestShared>, Arc<str>),
+    Kill(Arc<GuestShared>),
     Pause(bool),
 }
 
@@ -85,7 +85,7 @@ struct Replay {
     /// What guests do, by guest.
     guests: HashMap<u64, VecDeque<Happened>>,
     /// Guests that were started.
-    injected: VecDeque<Arc<Seat>>,
+    injected: VecDeque<Arc<GuestShared>>,
 }
 
 impl Control {
@@ -94,7 +94,7 @@ impl Control {
             vm,
             inbox: Inbox::new(),
             news: News::default(),
-            seats: HashMap::new(),
+            guests: HashMap::new(),
             last: 0,
             slots: (0..workers).map(|_| Arc::default()).collect(),
             used: vec![None; workers],
@@ -129,7 +129,7 @@ impl Control {
         // 3. And comes back.
         while let Some((waiter, ending)) = self.news.completions.pop_front() {
             self.log(|| Line::Io {
-                task: number(&waiter.seat),
+                task: number(&waiter.guest),
                 wait: waiter.generation.0,
                 ending: ending.clone(),
             });
@@ -138,12 +138,12 @@ impl Control {
         // 4. Timers.
         self.fire_timers();
         // 5. Channels: each hands over directly, in the order of what was done.
-        while let Some((seat, op)) = channels.pop_front() {
-            self.vm.perform(&seat, op);
+        while let Some((guest, op)) = channels.pop_front() {
+            self.vm.perform(&guest, op);
         }
-        for seat in suspended {
-            if !seat.is_over() && !seat.park() {
-                self.reactor().make_ready(&seat);
+        for guest in suspended {
+            if !guest.is_over() && !guest.park() {
+                self.reactor().make_ready(&guest);
             }
         }
         // 6. What comes from outside.
@@ -168,42 +168,47 @@ impl Control {
     fn handle(
         &mut self,
         happened: Happened,
-        channels: &mut VecDeque<(Arc<Seat>, Op)>,
-        suspended: &mut Vec<Arc<Seat>>,
+        channels: &mut VecDeque<(Arc<GuestShared>, Op)>,
+        suspended: &mut Vec<Arc<GuestShared>>,
     ) {
         match happened {
-            Happened::Op { seat, op } => {
+            Happened::Op { guest, op } => {
                 self.log(|| Line::Op {
-                    task: number(&seat),
+                    task: number(&guest),
                     name: op.description(),
                 });
-                self.deed(seat, op, channels);
+                self.deed(guest, op, channels);
             }
             Happened::Result(result) => self.result(result, channels, suspended),
         }
     }
 
-    fn deed(&mut self, seat: Arc<Seat>, op: Op, channels: &mut VecDeque<(Arc<Seat>, Op)>) {
+    fn deed(
+        &mut self,
+        guest: Arc<GuestShared>,
+        op: Op,
+        channels: &mut VecDeque<(Arc<GuestShared>, Op)>,
+    ) {
         match op {
             Op::Spawned(child) => self.admit(&child),
             // After the channels' own: what it takes back may be one of them.
-            Op::Withdraw { .. } | Op::Close(_) => channels.push_back((seat, op)),
+            Op::Withdraw { .. } | Op::Close(_) => channels.push_back((guest, op)),
             Op::Begin {
                 reason: Reason::ChannelSend(..) | Reason::ChannelReceive(_),
                 ..
-            } => channels.push_back((seat, op)),
-            op => self.vm.perform(&seat, op),
+            } => channels.push_back((guest, op)),
+            op => self.vm.perform(&guest, op),
         }
     }
 
     fn result(
         &mut self,
         result: StepResult,
-        channels: &mut VecDeque<(Arc<Seat>, Op)>,
-        suspended: &mut Vec<Arc<Seat>>,
+        channels: &mut VecDeque<(Arc<GuestShared>, Op)>,
+        suspended: &mut Vec<Arc<GuestShared>>,
     ) {
         let StepResult {
-            seat,
+            guest,
             slot,
             stepped,
             spent,
@@ -212,12 +217,12 @@ impl Control {
         self.used[slot] = None;
         if let Stepped::Rejected(resume) = stepped {
             // The slot is free again, and the guest still wants to go on.
-            self.unused.insert(number(&seat), resume);
-            self.reactor().ready.lock().push_front(seat);
+            self.unused.insert(number(&guest), resume);
+            self.reactor().ready.lock().push_front(guest);
             return;
         }
         self.log(|| Line::Result {
-            task: number(&seat),
+            task: number(&guest),
             step: match &script {
                 Script::Reading { short: true, .. } => "asked for more than then".to_owned(),
                 _ => stepped.description(),
@@ -232,35 +237,35 @@ impl Control {
             .map(RecordedPayload)
             .collect(),
         });
-        if seat.is_over() {
+        if guest.is_over() {
             // It was ended meanwhile.
-            return end(&seat);
+            return end(&guest);
         }
         match stepped {
-            Stepped::Yield => self.reactor().make_ready(&seat),
+            Stepped::Yield => self.reactor().make_ready(&guest),
             Stepped::Suspend(reason) => {
-                self.deed(seat.clone(), begin(reason), channels);
-                suspended.push(seat);
+                self.deed(guest.clone(), begin(reason), channels);
+                suspended.push(guest);
             }
-            Stepped::Over(result) => self.finish(&seat, result),
+            Stepped::Over(result) => self.finish(&guest, result),
             Stepped::Rejected(_) => {}
         }
     }
 
-    fn finish(&mut self, seat: &Arc<Seat>, result: Result<Payload, ExitReason>) {
-        self.seats.remove(&number(seat));
-        seat.finish(result);
-        seat.nudge();
+    fn finish(&mut self, guest: &Arc<GuestShared>, result: Result<Payload, ExitReason>) {
+        self.guests.remove(&number(guest));
+        guest.finish(result);
+        guest.nudge();
     }
 
     /// A guest that is new.
-    fn admit(&mut self, seat: &Arc<Seat>) {
+    fn admit(&mut self, guest: &Arc<GuestShared>) {
         self.last += 1;
-        seat.number.store(self.last, Ordering::Relaxed);
+        guest.number.store(self.last, Ordering::Relaxed);
         // Its process may have ended already.
-        if !seat.is_over() {
-            self.seats.insert(self.last, seat.clone());
-            self.reactor().make_ready(seat);
+        if !guest.is_over() {
+            self.guests.insert(self.last, guest.clone());
+            self.reactor().make_ready(guest);
         }
     }
 
@@ -277,7 +282,7 @@ impl Control {
                 continue;
             }
             self.vm.run_blocking(waiter, work, |waiter, ending| {
-                let vm = waiter.seat.vm.clone();
+                let vm = waiter.guest.vm.clone();
                 if let Place::Reactor(reactor) = &vm.place {
                     reactor.post(Event::Io { waiter, ending });
                 }
@@ -307,7 +312,7 @@ impl Control {
 
     fn fire(&self, waiter: Waiter, ending: Ending) {
         self.log(|| Line::Timer {
-            task: number(&waiter.seat),
+            task: number(&waiter.guest),
             wait: waiter.generation.0,
         });
         let _ = waiter.end(ending);
@@ -317,35 +322,35 @@ impl Control {
 
     fn take_in(&mut self, outside: Outside) {
         match outside {
-            Outside::Inject(seat) => {
-                self.admit(&seat);
+            Outside::Inject(guest) => {
+                self.admit(&guest);
                 self.log(|| Line::Inject {
-                    task: number(&seat),
-                    pid: seat.pid(),
+                    task: number(&guest),
+                    pid: guest.pid(),
                 });
             }
-            Outside::Input(seat, generation, ending) => {
+            Outside::Input(guest, generation, ending) => {
                 self.log(|| Line::Input {
-                    task: number(&seat),
+                    task: number(&guest),
                     wait: generation.0,
                     ending: ending.clone(),
                 });
-                seat.input(generation, ending);
+                guest.input(generation, ending);
             }
-            Outside::Cancel(seat, reason) => {
+            Outside::Cancel(guest, reason) => {
                 self.log(|| Line::Cancel {
-                    task: number(&seat),
+                    task: number(&guest),
                     reason: reason.as_ref().to_owned(),
                 });
-                seat.cancel(reason);
+                guest.cancel(reason);
             }
-            Outside::Kill(seat) => {
+            Outside::Kill(guest) => {
                 self.log(|| Line::Kill {
-                    task: number(&seat),
+                    task: number(&guest),
                 });
-                self.seats.remove(&number(&seat));
-                end(&seat);
-                self.ask(&seat);
+                self.guests.remove(&number(&guest));
+                end(&guest);
+                self.ask(&guest);
             }
             Outside::Pause(on) => {
                 self.log(|| Line::Pause { on });
@@ -357,21 +362,24 @@ impl Control {
     // ---- steps 7 and 8 ----
 
     /// The slots that have a guest, and whom.
-    fn running(&self) -> impl Iterator<Item = (&Arc<Slot>, &Arc<Seat>)> {
+    fn running(&self) -> impl Iterator<Item = (&Arc<Slot>, &Arc<GuestShared>)> {
         let slots = self.slots.iter().zip(&self.used);
-        slots.filter_map(|(slot, used)| used.as_ref().map(|seat| (slot, seat)))
+        slots.filter_map(|(slot, used)| used.as_ref().map(|guest| (slot, guest)))
     }
 
     /// Asks this guest to come to the end of its step, if it is inside one.
-    fn ask(&self, guest: &Arc<Seat>) {
-        for (slot, _) in self.running().filter(|(_, seat)| Arc::ptr_eq(seat, guest)) {
+    fn ask(&self, guest: &Arc<GuestShared>) {
+        for (slot, _) in self
+            .running()
+            .filter(|(_, running)| Arc::ptr_eq(running, guest))
+        {
             slot.ask();
         }
     }
 
     /// Whether this guest has to end its step though nobody waits for its slot.
-    fn is_bounded(&self, slot: &Slot, seat: &Seat) -> bool {
-        slot.shares() || seat.limits.cpu.is_some() || seat.is_over()
+    fn is_bounded(&self, slot: &Slot, guest: &GuestShared) -> bool {
+        slot.shares() || guest.limits.cpu.is_some() || guest.is_over()
     }
 
     /// Whether more guests are ready than there are slots for.
@@ -391,10 +399,10 @@ impl Control {
         }
         let crowded = self.is_crowded() || self.paused;
         let now = clock::now();
-        for (slot, seat) in self.running() {
+        for (slot, guest) in self.running() {
             let since = slot.since();
             let late = since != 0 && now >= self.vm.stuck.ask_at(since, self.slice());
-            let wanted = crowded || late || self.is_bounded(slot, seat);
+            let wanted = crowded || late || self.is_bounded(slot, guest);
             if !wanted || (!self.paused && !self.is_over(slot, now)) {
                 continue;
             }
@@ -416,12 +424,12 @@ impl Control {
         self.vm.stuck.forget_returned();
         for place in 0..self.slots.len() {
             let (slot, since) = (&self.slots[place], self.slots[place].since());
-            let Some(seat) = &self.used[place] else {
+            let Some(guest) = &self.used[place] else {
                 continue;
             };
             if self.vm.stuck.is_due(since, slice, now)
                 && slot.is_asked()
-                && self.vm.stuck.give_up(slot, since, seat)
+                && self.vm.stuck.give_up(slot, since, guest)
             {
                 self.lost[place] = true;
                 self.slots.push(Arc::default());
@@ -461,7 +469,7 @@ impl Control {
         let watched = self.running().zip(self.kept());
         // A guest that was given up is not asked again: its result says when it has come back.
         let watched = watched
-            .filter(|((slot, seat), kept)| *kept && (crowded || self.is_bounded(slot, seat)));
+            .filter(|((slot, guest), kept)| *kept && (crowded || self.is_bounded(slot, guest)));
         let over = watched.map(|((slot, _), _)| match slot.since() {
             // On its way to a worker, or back.
             0 => now + self.slice(),
@@ -513,29 +521,29 @@ impl Control {
         }
         while let Some(place) = self.free_slot() {
             let next = self.reactor().ready.lock().pop_front();
-            let Some(seat) = next else {
+            let Some(guest) = next else {
                 return;
             };
-            let guest = seat.guest.lock().take();
-            let Some(guest) = guest else {
+            let stored = guest.stored.lock().take();
+            let Some(stored) = stored else {
                 continue;
             };
-            if seat.is_over() {
-                close(guest);
+            if guest.is_over() {
+                close(stored);
                 continue;
             }
-            let task = number(&seat);
+            let task = number(&guest);
             let before = self.unused.remove(&task).unwrap_or(Resume::Go);
-            let resume = before.and(seat.arrived());
+            let resume = before.and(guest.arrived());
             self.log(|| Line::Dispatch { task, slot: place });
             let script = self.reactor().log.script(task);
-            self.used[place] = Some(seat.clone());
+            self.used[place] = Some(guest.clone());
             drop(self.reactor().pool().spawn(Job {
-                seat,
+                shared: guest,
                 slot: self.slots[place].clone(),
                 place,
                 todo: Some(Todo {
-                    guest,
+                    guest: stored,
                     resume,
                     script,
                 }),
@@ -576,22 +584,22 @@ impl Control {
     fn sort(&mut self, event: Event) {
         let news = &mut self.news;
         match event {
-            Event::Op { seat, op } => news.results.push_back(Happened::Op { seat, op }),
+            Event::Op { guest, op } => news.results.push_back(Happened::Op { guest, op }),
             Event::Result(result) => news.results.push_back(Happened::Result(result)),
             Event::Io { waiter, ending } => news.completions.push_back((waiter, ending)),
             Event::Input {
-                seat,
+                guest,
                 generation,
                 ending,
             } => {
-                let input = Outside::Input(seat, generation, ending);
+                let input = Outside::Input(guest, generation, ending);
                 news.outside.push_back(input);
             }
-            Event::Cancel { seat, reason } => {
-                news.outside.push_back(Outside::Cancel(seat, reason));
+            Event::Cancel { guest, reason } => {
+                news.outside.push_back(Outside::Cancel(guest, reason));
             }
-            Event::Kill { seat } => news.outside.push_back(Outside::Kill(seat)),
-            Event::Inject { seat } => news.outside.push_back(Outside::Inject(seat)),
+            Event::Kill { guest } => news.outside.push_back(Outside::Kill(guest)),
+            Event::Inject { guest } => news.outside.push_back(Outside::Inject(guest)),
             Event::Poke => {}
             Event::Stop => self.stopping = true,
             Event::EndRecording => self.reactor().log.end_recording(),
@@ -601,15 +609,15 @@ impl Control {
     /// In a replay only guests, and those who start them, are listened to.
     fn sort_for_replay(&mut self, event: Event) {
         match event {
-            Event::Op { seat, op } => {
-                let queue = self.replay.guests.entry(number(&seat)).or_default();
-                queue.push_back(Happened::Op { seat, op });
+            Event::Op { guest, op } => {
+                let queue = self.replay.guests.entry(number(&guest)).or_default();
+                queue.push_back(Happened::Op { guest, op });
             }
             Event::Result(result) => {
-                let queue = self.replay.guests.entry(number(&result.seat)).or_default();
+                let queue = self.replay.guests.entry(number(&result.guest)).or_default();
                 queue.push_back(Happened::Result(result));
             }
-            Event::Inject { seat } => self.replay.injected.push_back(seat),
+            Event::Inject { guest } => self.replay.injected.push_back(guest),
             Event::Stop => self.stopping = true,
             _ => {}
         }
@@ -639,7 +647,7 @@ impl Control {
                 .used
                 .iter()
                 .flatten()
-                .any(|seat| !self.has_ended_its_step(seat));
+                .any(|guest| !self.has_ended_its_step(guest));
             if !runs && !matches!(line.source(), Source::Outside) {
                 reactor.log.diverged(line, "nothing".to_owned());
                 self.end_all();
@@ -653,8 +661,8 @@ impl Control {
     }
 
     /// Whether how its step ended has come already, and is not due.
-    fn has_ended_its_step(&self, seat: &Seat) -> bool {
-        let done = self.replay.guests.get(&number(seat));
+    fn has_ended_its_step(&self, guest: &GuestShared) -> bool {
+        let done = self.replay.guests.get(&number(guest));
         done.is_some_and(|done| done.iter().any(|h| matches!(h, Happened::Result(_))))
     }
 
@@ -673,7 +681,7 @@ impl Control {
     }
 
     fn gather_line(&mut self, line: Line) {
-        let seat = |task: u64| self.seats.get(&task).cloned();
+        let guest = |task: u64| self.guests.get(&task).cloned();
         let news = &mut self.news;
         match line {
             Line::Op { task, .. } | Line::Result { task, .. } => {
@@ -681,28 +689,28 @@ impl Control {
                 news.results.extend(queue.and_then(VecDeque::pop_front));
             }
             Line::Inject { pid, .. } => {
-                let seat = self.replay.injected.pop_front();
-                news.outside.extend(seat.map(|seat| {
-                    let _ = seat.recorded_pid.set(pid);
-                    Outside::Inject(seat)
+                let guest = self.replay.injected.pop_front();
+                news.outside.extend(guest.map(|guest| {
+                    let _ = guest.recorded_pid.set(pid);
+                    Outside::Inject(guest)
                 }));
             }
             Line::Io { task, wait, ending } => {
-                news.completions.extend(seat(task).map(|seat| {
+                news.completions.extend(guest(task).map(|guest| {
                     let generation = Generation(wait);
-                    (Waiter { seat, generation }, ending)
+                    (Waiter { guest, generation }, ending)
                 }));
             }
             Line::Timer { task, wait } => news.timers.push_back((task, wait)),
             Line::Input { task, wait, ending } => {
-                let input = |seat| Outside::Input(seat, Generation(wait), ending);
-                news.outside.extend(seat(task).map(input));
+                let input = |guest| Outside::Input(guest, Generation(wait), ending);
+                news.outside.extend(guest(task).map(input));
             }
             Line::Cancel { task, reason } => {
-                let cancel = |seat| Outside::Cancel(seat, reason.into());
-                news.outside.extend(seat(task).map(cancel));
+                let cancel = |guest| Outside::Cancel(guest, reason.into());
+                news.outside.extend(guest(task).map(cancel));
             }
-            Line::Kill { task } => news.outside.extend(seat(task).map(Outside::Kill)),
+            Line::Kill { task } => news.outside.extend(guest(task).map(Outside::Kill)),
             Line::Pause { on } => news.outside.push_back(Outside::Pause(on)),
             Line::Dispatch { .. } | Line::Turn {} => {}
         }
@@ -711,18 +719,18 @@ impl Control {
     /// Everything ends: the replay is over, or the runtime.
     fn end_all(&mut self) {
         // In the same order each time.
-        let mut seats: Vec<_> = self.seats.drain().collect();
-        seats.sort_unstable_by_key(|(number, _)| *number);
-        for (_, seat) in seats {
-            end(&seat);
+        let mut guests: Vec<_> = self.guests.drain().collect();
+        guests.sort_unstable_by_key(|(number, _)| *number);
+        for (_, guest) in guests {
+            end(&guest);
         }
-        for seat in self.replay.injected.drain(..) {
-            end(&seat);
+        for guest in self.replay.injected.drain(..) {
+            end(&guest);
         }
     }
 
     fn is_done(&self) -> bool {
-        self.stopping && self.seats.is_empty() && self.used.iter().all(Option::is_none)
+        self.stopping && self.guests.is_empty() && self.used.iter().all(Option::is_none)
     }
 
     /// Turns until there is nothing to do; gives when there will be.
@@ -763,8 +771,8 @@ fn instant_of(at: u64) -> Instant {
 }
 
 /// The number of a guest in a recording.
-fn number(seat: &Seat) -> u64 {
-    seat.number.load(Ordering::Relaxed)
+fn number(guest: &GuestShared) -> u64 {
+    guest.number.load(Ordering::Relaxed)
 }
 
 impl Future for Control {

@@ -9,40 +9,30 @@ use crate::guest::{Ending, Resume};
 use crate::object::Waiter;
 use crate::reason::Reason;
 use crate::record::Script;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use windlass_sync::park::Generation;
 
 pub(crate) enum Event {
     /// A guest did something, inside a step.
-    Op {
-        seat: Arc<Seat>,
-        op: Op,
-    },
+    Op { guest: Arc<GuestShared>, op: Op },
     /// A step has ended.
     Result(StepResult),
     /// Blocking work was done.
-    Io {
-        waiter: Waiter,
-        ending: Ending,
-    },
+    Io { waiter: Waiter, ending: Ending },
     /// Something came to the process of a guest.
     Input {
-        seat: Arc<Seat>,
+        guest: Arc<GuestShared>,
         generation: Generation,
         ending: Ending,
     },
     Cancel {
-        seat: Arc<Seat>,
+        guest: Arc<GuestShared>,
         reason: Arc<str>,
     },
     /// The process of a guest has ended.
-    Kill {
-        seat: Arc<Seat>,
-    },
+    Kill { guest: Arc<GuestShared> },
     /// A guest was started from outside.
-    Inject {
-        seat: Arc<Seat>,
-    },
+    Inject { guest: Arc<GuestShared> },
     /// Something that it looks at itself has changed.
     Poke,
     /// Nobody has the VM any more.
@@ -51,9 +41,9 @@ pub(crate) enum Event {
     EndRecording,
 }
 
-/// A step that has ended. The guest is back on its seat, unless it is over.
+/// A step that has ended. The guest is back in its shared half, unless it is over.
 pub(crate) struct StepResult {
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) guest: Arc<GuestShared>,
     pub(crate) slot: usize,
     pub(crate) stepped: Stepped,
     pub(crate) spent: u64,

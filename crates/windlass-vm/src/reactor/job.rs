@@ -14,12 +14,12 @@ use crate::guest::{Guest, Resume, Step};
 use crate::record::Script;
 use crate::shell::{close, step_guest};
 use crate::slot::Slot;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use crate::vm::Place;
 
 /// One step, once. If the workers do not take it, it says so: its slot comes back in any case.
 pub(super) struct Job {
-    pub(super) seat: Arc<Seat>,
+    pub(super) shared: Arc<GuestShared>,
     pub(super) slot: Arc<Slot>,
     pub(super) place: usize,
     /// None once it has run.
@@ -42,7 +42,7 @@ impl Job {
         else {
             return;
         };
-        let vm = &self.seat.vm;
+        let vm = &self.shared.vm;
         // What is written down does not depend on the moment.
         if !vm.enter_job() && !vm.counting {
             vm.leave();
@@ -51,13 +51,13 @@ impl Job {
         let began = CoarseClock::look();
         self.slot.begin(began.at());
         let (step, script, spent) =
-            step_guest(&mut *guest, vm, &self.seat, &self.slot, resume, script);
+            step_guest(&mut *guest, vm, &self.shared, &self.slot, resume, script);
         self.slot.end();
         let time = began.now() - began.at();
-        self.seat.cpu.fetch_add(time, Ordering::Relaxed);
+        self.shared.cpu.fetch_add(time, Ordering::Relaxed);
         let limit = match vm.counting {
             true => None,
-            false => vm.over_limit(&self.seat),
+            false => vm.over_limit(&self.shared),
         };
         let stepped = match (step, limit) {
             (Ok(Step::Done(value)), _) => Stepped::Over(Ok(value)),
@@ -78,12 +78,12 @@ impl Job {
     }
 
     fn tell(&self, guest: Option<Box<dyn Guest>>, stepped: Stepped, spent: u64, script: Script) {
-        *self.seat.guest.lock() = guest;
-        let Place::Reactor(reactor) = &self.seat.vm.place else {
+        *self.shared.stored.lock() = guest;
+        let Place::Reactor(reactor) = &self.shared.vm.place else {
             return;
         };
         reactor.post(Event::Result(StepResult {
-            seat: self.seat.clone(),
+            guest: self.shared.clone(),
             slot: self.place,
             stepped,
             spent,

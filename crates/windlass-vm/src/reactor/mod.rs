@@ -56,7 +56,7 @@ use crate::object::Waiter;
 use crate::reason::Work;
 use crate::record::{Reading, Writer};
 use crate::shell::close;
-use crate::task::Seat;
+use crate::task::GuestShared;
 use crate::vm::{ReplayPosition, Shared};
 use windlass_record::RecordingError;
 use windlass_sync::park::Generation;
@@ -69,7 +69,7 @@ pub(crate) struct Reactor {
     pool: OnceLock<Dispatcher>,
     slice: Duration,
     /// Only the control loop touches what follows; the locks are there for those who look.
-    ready: Mutex<VecDeque<Arc<Seat>>>,
+    ready: Mutex<VecDeque<Arc<GuestShared>>>,
     deadlines: Mutex<Deadlines>,
     submissions: Mutex<VecDeque<(Waiter, Work)>>,
     log: Log,
@@ -127,33 +127,38 @@ impl Reactor {
         }
     }
 
-    pub(crate) fn post_op(&self, seat: &Arc<Seat>, op: Op) {
-        let seat = seat.clone();
-        self.post(Event::Op { seat, op });
+    pub(crate) fn post_op(&self, guest: &Arc<GuestShared>, op: Op) {
+        let guest = guest.clone();
+        self.post(Event::Op { guest, op });
     }
 
-    pub(crate) fn post_cancel(&self, seat: &Arc<Seat>, reason: Arc<str>) {
-        let seat = seat.clone();
-        self.post(Event::Cancel { seat, reason });
+    pub(crate) fn post_cancel(&self, guest: &Arc<GuestShared>, reason: Arc<str>) {
+        let guest = guest.clone();
+        self.post(Event::Cancel { guest, reason });
     }
 
-    pub(crate) fn post_input(&self, seat: &Arc<Seat>, generation: Generation, ending: Ending) {
-        let seat = seat.clone();
+    pub(crate) fn post_input(
+        &self,
+        guest: &Arc<GuestShared>,
+        generation: Generation,
+        ending: Ending,
+    ) {
+        let guest = guest.clone();
         self.post(Event::Input {
-            seat,
+            guest,
             generation,
             ending,
         });
     }
 
-    pub(crate) fn post_inject(&self, seat: &Arc<Seat>) {
-        let seat = seat.clone();
-        self.post(Event::Inject { seat });
+    pub(crate) fn post_inject(&self, guest: &Arc<GuestShared>) {
+        let guest = guest.clone();
+        self.post(Event::Inject { guest });
     }
 
-    pub(crate) fn post_kill(&self, seat: &Arc<Seat>) {
-        let seat = seat.clone();
-        self.post(Event::Kill { seat });
+    pub(crate) fn post_kill(&self, guest: &Arc<GuestShared>) {
+        let guest = guest.clone();
+        self.post(Event::Kill { guest });
     }
 
     pub(crate) fn post_stop(&self) {
@@ -166,8 +171,8 @@ impl Reactor {
 
     // ---- what the control loop does by way of others ----
 
-    pub(crate) fn make_ready(&self, seat: &Arc<Seat>) {
-        self.ready.lock().push_back(seat.clone());
+    pub(crate) fn make_ready(&self, guest: &Arc<GuestShared>) {
+        self.ready.lock().push_back(guest.clone());
     }
 
     pub(crate) fn add_deadline(
@@ -179,7 +184,7 @@ impl Reactor {
         let mut deadlines = self.deadlines.lock();
         match self.is_replaying() {
             true => {
-                let task = waiter.seat.number.load(Ordering::Relaxed);
+                let task = waiter.guest.number.load(Ordering::Relaxed);
                 deadlines.add_for(task, waiter, ending)
             }
             false => deadlines.add(time, waiter, ending),
@@ -221,20 +226,20 @@ impl Reactor {
 
 /// The reactor is gone: nobody else will end this guest.
 fn refuse(event: Event) {
-    let seat = match event {
-        Event::Inject { seat } | Event::Kill { seat } | Event::Op { seat, .. } => seat,
-        Event::Result(result) => result.seat,
+    let guest = match event {
+        Event::Inject { guest } | Event::Kill { guest } | Event::Op { guest, .. } => guest,
+        Event::Result(result) => result.guest,
         _ => return,
     };
-    end(&seat);
+    end(&guest);
 }
 
 /// Ends a guest from outside.
-fn end(seat: &Arc<Seat>) {
-    let guest = seat.guest.lock().take();
-    if let Some(guest) = guest {
-        close(guest);
+fn end(guest: &Arc<GuestShared>) {
+    let stored = guest.stored.lock().take();
+    if let Some(stored) = stored {
+        close(stored);
     }
-    seat.finish(Err(ExitReason::Killed));
-    seat.nudge();
+    guest.finish(Err(ExitReason::Killed));
+    guest.nudge();
 }
