@@ -9,7 +9,7 @@ use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::sync::clock;
 use windlass_process::{Message, Payload, Pid, ProcessContext, SendErrorKind};
 
-use crate::act::Op;
+use crate::effects::Op;
 use crate::error::SpawnError;
 use crate::exception::Exception;
 use crate::guest::Guest;
@@ -151,12 +151,13 @@ impl<'a> Budget<'a> {
     /// a [`Step::Yield`](crate::Step::Yield) or a suspension on [`Reason::Begun`]. For guests with several things
     /// under way.
     pub fn begin(&self, tag: u64, reason: Reason) {
-        self.vm.act(self.guest, Op::Begin { tag, reason });
+        self.vm
+            .perform_or_post(self.guest, Op::Begin { tag, reason });
     }
 
     /// Takes a wait back that was begun with this tag. If it has ended already, its end still comes.
     pub fn withdraw(&self, tag: u64) {
-        self.vm.act(self.guest, Op::Withdraw { tag });
+        self.vm.perform_or_post(self.guest, Op::Withdraw { tag });
     }
 
     // ---- what guests share ----
@@ -188,7 +189,8 @@ impl<'a> Budget<'a> {
         if !self.guest.hold(|held| held.let_go_of(mutex)) {
             return Err(Exception::NotOwner);
         }
-        self.vm.act(self.guest, Op::Unlock(mutex.clone()));
+        self.vm
+            .perform_or_post(self.guest, Op::Unlock(mutex.clone()));
         Ok(())
     }
 
@@ -201,13 +203,14 @@ impl<'a> Budget<'a> {
             return Err(Exception::NotOwner);
         }
         self.vm
-            .act(self.guest, Op::Release(semaphore.clone(), permits));
+            .perform_or_post(self.guest, Op::Release(semaphore.clone(), permits));
         Ok(())
     }
 
     /// Closes a channel: whoever waits for it is told, what it keeps can still be received.
     pub fn close(&self, channel: &Channel) {
-        self.vm.act(self.guest, Op::Close(channel.clone()));
+        self.vm
+            .perform_or_post(self.guest, Op::Close(channel.clone()));
     }
 
     // ---- the outside ----
@@ -228,7 +231,8 @@ impl<'a> Budget<'a> {
         {
             let _ = task.guest.recorded_pid.set(recorded);
         }
-        self.vm.act(self.guest, Op::Spawned(task.guest.clone()));
+        self.vm
+            .perform_or_post(self.guest, Op::Spawned(task.guest.clone()));
         Ok(task)
     }
 

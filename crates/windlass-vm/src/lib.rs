@@ -12,8 +12,8 @@
 //! The author of a VM implements [`Guest`]; `docs/guests.md` explains how, on a small VM.
 #![forbid(unsafe_code)]
 
-mod act;
 mod budget;
+mod effects;
 mod error;
 mod exception;
 mod guest;

@@ -13,8 +13,8 @@ use windlass_process::{
     ProcessContext, Status,
 };
 
-use crate::act::{Op, message_of};
 use crate::budget::Budget;
+use crate::effects::{Op, message_of};
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest, Resume, Step};
 use crate::record::Script;

@@ -16,7 +16,7 @@ use windlass_runtime::time::{Instant, Sleep, sleep_until};
 use super::event::{Event, StepResult, Stepped};
 use super::job::{Job, Todo};
 use super::{Reactor, end};
-use crate::act::Op;
+use crate::effects::Op;
 use crate::guest::{Ending, Resume};
 use crate::object::Waiter;
 use crate::reason::Reason;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_process::{ExitReason, Payload};
 
-use crate::act::Op;
+use crate::effects::Op;
 use crate::guest::{Ending, Resume};
 use crate::object::Waiter;
 use crate::reason::Reason;

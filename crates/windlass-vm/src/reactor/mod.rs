@@ -49,7 +49,7 @@ use self::control::Control;
 use self::deadlines::Deadlines;
 use self::event::Event;
 use self::log::Log;
-use crate::act::Op;
+use crate::effects::Op;
 use crate::error::BuildError;
 use crate::guest::Ending;
 use crate::object::Waiter;

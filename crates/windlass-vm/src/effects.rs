@@ -1,7 +1,8 @@
-//! What guests do to each other: one place for both placements.
+//! The effects that guests have on each other: one place for both placements.
 //!
-//! On the pool, whoever runs the guest does it at once. On the reactor it is posted, and the reactor does it, so that
-//! all decisions are made in one place and in an order that can be written down.
+//! On the pool, the thread that runs the guest performs an operation at once. On the reactor the
+//! operation is posted, and the reactor performs it, so that all decisions are made in one place and
+//! in an order that can be recorded.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::reason::{Reason, Work};
 use crate::task::{GuestShared, Queue, Receive, Timer};
 use crate::vm::{Place, Shared};
 
-/// Something that a guest does.
+/// An operation of a guest that has an effect on others.
 pub(crate) enum Op {
     Begin { tag: u64, reason: Reason },
     Withdraw { tag: u64 },
@@ -43,15 +44,15 @@ impl Op {
 }
 
 impl Shared {
-    /// Does it, or has it done.
-    pub(crate) fn act(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
+    /// Performs the operation of a guest: at once on the pool, by posting it on the reactor.
+    pub(crate) fn perform_or_post(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
         match &self.place {
             Place::Pool(_) => self.perform(guest, op),
             Place::Reactor(reactor) => reactor.post_op(guest, op),
         }
     }
 
-    /// Does it.
+    /// Performs the operation of a guest at once.
     pub(crate) fn perform(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
         match op {
             Op::Begin { tag, reason } => self.begin(guest, tag, reason),
