@@ -177,13 +177,13 @@ impl Control {
                     task: number(&guest),
                     name: op.description(),
                 });
-                self.deed(guest, op, channels);
+                self.apply(guest, op, channels);
             }
             Happened::Result(result) => self.result(result, channels, suspended),
         }
     }
 
-    fn deed(
+    fn apply(
         &mut self,
         guest: Arc<GuestShared>,
         op: Op,
@@ -244,7 +244,7 @@ impl Control {
         match stepped {
             Stepped::Yield => self.reactor().make_ready(&guest),
             Stepped::Suspend(reason) => {
-                self.deed(guest.clone(), begin(reason), channels);
+                self.apply(guest.clone(), begin(reason), channels);
                 suspended.push(guest);
             }
             Stepped::Over(result) => self.finish(&guest, result),

@@ -5,7 +5,7 @@
 //!           ┌────────►│   Reactor    │◄────────┐
 //!           │         │  (one task)  │         │
 //!        results      └──────┬───────┘    completions
-//!       and deeds         dispatch             │
+//!        and ops          dispatch             │
 //!           │                ▼                 │
 //!   ┌───────┴───────┐   ready queue   ┌────────┴────────┐
 //!   │  VM workers   │                 │  blocking work  │
