@@ -266,7 +266,7 @@ impl Shared {
     /// A guest wants its slice to end. On the pool it does in any case.
     pub(crate) fn look_again(&self) {
         if let Place::Reactor(reactor) = &self.place {
-            reactor.poke();
+            reactor.wake_loop();
         }
     }
 
@@ -335,7 +335,7 @@ impl Shared {
             guest.nudge();
         }
         if let Place::Reactor(reactor) = &self.place {
-            reactor.poke();
+            reactor.wake_loop();
         }
     }
 
@@ -454,7 +454,7 @@ impl Vm {
         let paused = Paused(shared.clone());
         match &shared.place {
             Place::Pool(pool) => pool.ask_all(shared),
-            Place::Reactor(reactor) => reactor.poke(),
+            Place::Reactor(reactor) => reactor.wake_loop(),
         }
         shared
             .until(|shared| shared.counts.running.load(Ordering::SeqCst) == 0)

@@ -600,7 +600,7 @@ impl Control {
             }
             Event::Kill { guest } => news.outside.push_back(Outside::Kill(guest)),
             Event::Inject { guest } => news.outside.push_back(Outside::Inject(guest)),
-            Event::Poke => {}
+            Event::WakeLoop => {}
             Event::Stop => self.stopping = true,
             Event::EndRecording => self.reactor().log.end_recording(),
         }

@@ -34,7 +34,7 @@ pub(crate) enum Event {
     /// A guest was started from outside.
     Inject { guest: Arc<GuestShared> },
     /// Something that it looks at itself has changed.
-    Poke,
+    WakeLoop,
     /// Nobody has the VM any more.
     Stop,
     /// The recording shall end.

@@ -165,8 +165,8 @@ impl Reactor {
         self.post(Event::Stop);
     }
 
-    pub(crate) fn poke(&self) {
-        self.post(Event::Poke);
+    pub(crate) fn wake_loop(&self) {
+        self.post(Event::WakeLoop);
     }
 
     // ---- what the control loop does by way of others ----
