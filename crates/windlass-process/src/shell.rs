@@ -67,7 +67,7 @@ const NOTICES: u32 = 1 << 8;
 /// It is on its way out.
 pub(crate) const LEAVING: u32 = 1 << 9;
 /// Somebody asked for a step.
-const NUDGED: u32 = 1 << 10;
+const STEP_REQUESTED: u32 = 1 << 10;
 
 /// A process of any type, as others see it.
 pub(crate) trait Resident: Any + Send + Sync {
@@ -243,20 +243,20 @@ impl Shell {
     }
 
     /// Asks for a step, whether something has come or not.
-    pub(crate) fn nudge(&self) {
-        // AcqRel: pairs with the one in `take_nudge`: whoever steps sees what came before this. A nudge that is
+    pub(crate) fn request_step(&self) {
+        // AcqRel: pairs with the one in `take_step_request`: whoever steps sees what came before this. A request that is
         // already there has woken the task, and its step is still to come.
-        if self.flags.fetch_or(NUDGED, Ordering::AcqRel) & NUDGED == 0 {
+        if self.flags.fetch_or(STEP_REQUESTED, Ordering::AcqRel) & STEP_REQUESTED == 0 {
             self.wake();
         }
     }
 
     /// Whether somebody asked for a step.
     #[inline]
-    pub(crate) fn take_nudge(&self) -> bool {
-        // Relaxed: one that is not seen here wakes. AcqRel: pairs with the one in `nudge`.
-        self.flags.load(Ordering::Relaxed) & NUDGED != 0
-            && self.flags.fetch_and(!NUDGED, Ordering::AcqRel) & NUDGED != 0
+    pub(crate) fn take_step_request(&self) -> bool {
+        // Relaxed: one that is not seen here wakes. AcqRel: pairs with the one in `request_step`.
+        self.flags.load(Ordering::Relaxed) & STEP_REQUESTED != 0
+            && self.flags.fetch_and(!STEP_REQUESTED, Ordering::AcqRel) & STEP_REQUESTED != 0
     }
 
     /// Tells the runner something. What comes after the end goes nowhere.

@@ -232,8 +232,8 @@ impl ProcessContext {
 
     /// Asks for a step of this process, though no event may have come: for those that keep what wakes them in a
     /// place of their own. Several before the step are one.
-    pub fn nudge(&self) {
-        self.core.shell.nudge();
+    pub fn request_step(&self) {
+        self.core.shell.request_step();
     }
 
     /// Whether it was ended from outside: its step is the last one, and should come to an end.
@@ -403,7 +403,7 @@ impl StepBody {
 
     /// Files what has come; true if there was something. The error ends the process.
     fn hear(&mut self) -> Result<bool, ExitReason> {
-        let mut heard = self.core.shell.take_nudge();
+        let mut heard = self.core.shell.take_step_request();
         while let Some(signal) = self.core.shell.next_signal(&mut self.signals)? {
             let event = match signal {
                 Signal::Complete { tag, epoch, result } if epoch == self.epoch => {

@@ -112,7 +112,7 @@ impl Shared {
         if let Place::Reactor(reactor) = &self.place
             && !reactor.is_replaying()
         {
-            guest.nudge();
+            guest.request_step();
         }
     }
 

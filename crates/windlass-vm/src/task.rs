@@ -258,9 +258,9 @@ impl GuestShared {
     }
 
     /// Asks for a step of its process.
-    pub(crate) fn nudge(&self) {
+    pub(crate) fn request_step(&self) {
         if let Some(context) = self.context.get() {
-            context.nudge();
+            context.request_step();
         }
     }
 
@@ -277,7 +277,8 @@ impl GuestShared {
 
     /// What the process has to look for; None if that is nothing.
     pub(crate) fn wanted_mail(&self) -> Option<MutexGuard<'_, Mail>> {
-        // Relaxed: whoever wants something nudges the process after that, or is its own thread.
+        // Relaxed: whoever wants something requests a step of the process after that, or is the
+        // thread of the process.
         if !self.wants_mail.load(Ordering::Relaxed) {
             return None;
         }

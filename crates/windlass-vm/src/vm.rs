@@ -258,7 +258,7 @@ impl Shared {
     /// Lets a guest run that was parked.
     pub(crate) fn wake(&self, guest: &Arc<GuestShared>) {
         match &self.place {
-            Place::Pool(_) => guest.nudge(),
+            Place::Pool(_) => guest.request_step(),
             Place::Reactor(reactor) => reactor.make_ready(guest),
         }
     }
@@ -332,7 +332,7 @@ impl Shared {
 
     fn let_go(&self) {
         for guest in std::mem::take(&mut *self.held_back.lock()) {
-            guest.nudge();
+            guest.request_step();
         }
         if let Place::Reactor(reactor) = &self.place {
             reactor.wake_loop();

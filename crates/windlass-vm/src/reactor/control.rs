@@ -255,7 +255,7 @@ impl Control {
     fn finish(&mut self, guest: &Arc<GuestShared>, result: Result<Payload, ExitReason>) {
         self.guests.remove(&number(guest));
         guest.finish(result);
-        guest.nudge();
+        guest.request_step();
     }
 
     /// A guest that is new.

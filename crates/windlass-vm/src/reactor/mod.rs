@@ -241,5 +241,5 @@ fn end(guest: &Arc<GuestShared>) {
         close(stored);
     }
     guest.finish(Err(ExitReason::Killed));
-    guest.nudge();
+    guest.request_step();
 }
