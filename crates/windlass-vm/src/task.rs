@@ -94,7 +94,7 @@ pub(crate) struct GuestShared {
     pub(crate) stop_asked: AtomicBool,
     /// Nanoseconds on a processor.
     pub(crate) cpu: AtomicU64,
-    fate: Mutex<Fate>,
+    completion: Mutex<Completion>,
     handles: AtomicUsize,
     /// The guest itself, while nobody steps it; only on the reactor.
     pub(crate) stored: Mutex<Option<Box<dyn Guest>>>,
@@ -142,13 +142,13 @@ pub(crate) struct Receive {
     pub(crate) now: bool,
 }
 
-/// How a guest ended, or who waits for that.
+/// How a guest ended, or the waits for its end.
 #[derive(Default)]
-struct Fate {
+struct Completion {
     result: Option<Result<Payload, ExitReason>>,
     /// Nearly always one.
     waiters: SmallVec<[Waiter; 1]>,
-    /// Somebody has got the result.
+    /// Whether a waiter or a handle has got the result.
     awaited: bool,
     reported: bool,
 }
@@ -209,7 +209,7 @@ impl GuestShared {
             cancelled: Mutex::default(),
             stop_asked: AtomicBool::new(false),
             cpu: AtomicU64::new(0),
-            fate: Mutex::default(),
+            completion: Mutex::default(),
             handles: AtomicUsize::new(0),
             stored: Mutex::new(stored),
         });
@@ -364,8 +364,8 @@ impl GuestShared {
             Queue::Mutex(mutex) => mutex.forget(self, generation),
             Queue::Semaphore(semaphore) => semaphore.forget(self, generation),
             Queue::Task(task) => {
-                let mut fate = task.fate.lock();
-                fate.waiters.retain(|w| !w.is(self, generation));
+                let mut completion = task.completion.lock();
+                completion.waiters.retain(|w| !w.is(self, generation));
             }
             Queue::Mail => self.forget_mail(generation),
         }
@@ -469,13 +469,13 @@ impl GuestShared {
         for (semaphore, permits) in held.permits {
             semaphore.release(permits);
         }
-        let mut fate = self.fate.lock();
-        for waiter in std::mem::take(&mut fate.waiters) {
+        let mut completion = self.completion.lock();
+        for waiter in std::mem::take(&mut completion.waiters) {
             let told = waiter.end(self.ending_of(&result));
-            fate.awaited |= told.is_ok();
+            completion.awaited |= told.is_ok();
         }
-        fate.result = Some(result);
-        drop(fate);
+        completion.result = Some(result);
+        drop(completion);
         if let Some(parent) = self.parent.as_ref().and_then(Weak::upgrade) {
             parent.tasks.fetch_sub(1, Ordering::Relaxed);
         }
@@ -489,7 +489,7 @@ impl GuestShared {
 
     /// How it ended.
     pub(crate) fn result(&self) -> Option<Result<Payload, ExitReason>> {
-        self.fate.lock().result.clone()
+        self.completion.lock().result.clone()
     }
 
     fn ending_of(&self, result: &Result<Payload, ExitReason>) -> Ending {
@@ -504,32 +504,32 @@ impl GuestShared {
 
     /// Lets this wait end with the guest.
     pub(crate) fn await_by(self: &Arc<GuestShared>, waiter: Waiter) {
-        let mut fate = self.fate.lock();
-        match &fate.result {
+        let mut completion = self.completion.lock();
+        match &completion.result {
             Some(result) => {
                 let told = waiter.end(self.ending_of(result));
-                fate.awaited |= told.is_ok();
+                completion.awaited |= told.is_ok();
             }
-            None => fate.waiters.push(waiter),
+            None => completion.waiters.push(waiter),
         }
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.fate.lock().result.is_some()
+        self.completion.lock().result.is_some()
     }
 
     /// Tells of a failure that nobody has got and nobody can get any more. Once.
     fn report(&self) {
-        let mut fate = self.fate.lock();
-        let failed = match &fate.result {
+        let mut completion = self.completion.lock();
+        let failed = match &completion.result {
             Some(Err(reason @ (ExitReason::Error(_) | ExitReason::Panic(_)))) => reason.clone(),
             _ => return,
         };
-        if fate.awaited || fate.reported {
+        if completion.awaited || completion.reported {
             return;
         }
-        fate.reported = true;
-        drop(fate);
+        completion.reported = true;
+        drop(completion);
         self.vm.report(Uncaught {
             task: self.pid(),
             reason: failed,
@@ -590,7 +590,7 @@ impl Task {
 
     /// Waits for its end.
     pub async fn join(&self) -> Exit {
-        self.guest.fate.lock().awaited = true;
+        self.guest.completion.lock().awaited = true;
         let context = self.guest.context().expect("a task has a process");
         context.address().ended().await
     }
