@@ -19,7 +19,7 @@ pub(crate) struct Window {
     expression: Option<Expression>,
     extent: Extent,
     most: usize,
-    held: VecDeque<Held>,
+    held: VecDeque<TimedValue>,
     /// By size: how many of the next messages are left out.
     skip: u64,
     /// By span: when it begins.
@@ -28,7 +28,7 @@ pub(crate) struct Window {
 }
 
 #[derive(Debug)]
-struct Held {
+struct TimedValue {
     time: i64,
     value: Payload,
 }
@@ -115,7 +115,7 @@ impl Window {
                 self.most
             )));
         }
-        self.held.push_back(Held { time, value });
+        self.held.push_back(TimedValue { time, value });
         Ok(())
     }
 
@@ -233,12 +233,14 @@ impl Component for Window {
     fn restore(&mut self, snapshot: &Value) -> Result<(), Failure> {
         let held = snapshot["held"].as_array().and_then(|held| {
             let one = |held: &Value| {
-                Some(Held {
+                Some(TimedValue {
                     time: held[0].as_i64()?,
                     value: Payload::from_recorded(held[1].clone()).ok()?,
                 })
             };
-            held.iter().map(one).collect::<Option<VecDeque<Held>>>()
+            held.iter()
+                .map(one)
+                .collect::<Option<VecDeque<TimedValue>>>()
         });
         let wrong = || Failure::new("the snapshot is not one of windlass.window");
         self.held = held.ok_or_else(wrong)?;

@@ -186,7 +186,10 @@ impl<'a> Budget<'a> {
 
     /// Gives a mutex back; whoever waits longest has it next.
     pub fn unlock(&self, mutex: &Mutex) -> Result<(), Exception> {
-        if !self.guest.hold(|held| held.let_go_of(mutex)) {
+        if !self
+            .guest
+            .with_resources(|resources| resources.let_go_of(mutex))
+        {
             return Err(Exception::NotOwner);
         }
         self.vm
@@ -198,7 +201,7 @@ impl<'a> Budget<'a> {
     pub fn release(&self, semaphore: &Semaphore, permits: usize) -> Result<(), Exception> {
         if !self
             .guest
-            .hold(|held| held.remove_permits(semaphore, permits))
+            .with_resources(|resources| resources.remove_permits(semaphore, permits))
         {
             return Err(Exception::NotOwner);
         }

@@ -85,7 +85,7 @@ pub(crate) struct GuestShared {
     pub(crate) tasks: AtomicUsize,
     pub(crate) limits: Limits,
     park: Park<Ending, Undo>,
-    held: Mutex<Held>,
+    resources: Mutex<Resources>,
     pub(crate) mail: Mutex<Mail>,
     /// False: nobody waits for what is in `mail`. A hint, changed under its lock.
     wants_mail: AtomicBool,
@@ -106,9 +106,9 @@ impl Drop for GuestShared {
     }
 }
 
-/// What a guest has and gives back at its end.
+/// The locks and permits that a guest has. It gives them back at its end.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct Resources {
     pub(crate) mutexes: Vec<VmMutex>,
     permits: Vec<(Semaphore, usize)>,
 }
@@ -153,7 +153,7 @@ struct Completion {
     reported: bool,
 }
 
-impl Held {
+impl Resources {
     /// True if it was there.
     pub(crate) fn let_go_of(&mut self, mutex: &VmMutex) -> bool {
         let place = self.mutexes.iter().position(|held| held.is(mutex));
@@ -203,7 +203,7 @@ impl GuestShared {
             tasks: AtomicUsize::new(0),
             limits,
             park: Park::new(),
-            held: Mutex::default(),
+            resources: Mutex::default(),
             mail: Mutex::default(),
             wants_mail: AtomicBool::new(false),
             cancelled: Mutex::default(),
@@ -264,8 +264,8 @@ impl GuestShared {
         }
     }
 
-    pub(crate) fn hold<T>(&self, change: impl FnOnce(&mut Held) -> T) -> T {
-        change(&mut self.held.lock())
+    pub(crate) fn with_resources<T>(&self, change: impl FnOnce(&mut Resources) -> T) -> T {
+        change(&mut self.resources.lock())
     }
 
     /// Adds something that the process has to look for or to ask for.
@@ -462,11 +462,11 @@ impl GuestShared {
         for wait in waits {
             self.undo(wait);
         }
-        let held = self.hold(std::mem::take);
-        for mutex in held.mutexes {
+        let resources = self.with_resources(std::mem::take);
+        for mutex in resources.mutexes {
             mutex.pass_on(self);
         }
-        for (semaphore, permits) in held.permits {
+        for (semaphore, permits) in resources.permits {
             semaphore.release(permits);
         }
         let mut completion = self.completion.lock();

@@ -68,13 +68,13 @@ impl Mutex {
     fn give(&self, state: &mut State, waiter: Waiter) -> bool {
         let guest = waiter.guest.clone();
         // Before the guest can run: it may unlock at once.
-        guest.hold(|held| held.mutexes.push(self.clone()));
+        guest.with_resources(|resources| resources.mutexes.push(self.clone()));
         state.owner = Some(guest.clone());
         if waiter.end(Ok(Payload::Nil.into())).is_ok() {
             return true;
         }
         // Whoever ends the guest may have found it among what it holds, and then gives it back itself.
-        let mine = guest.hold(|held| held.let_go_of(self));
+        let mine = guest.with_resources(|resources| resources.let_go_of(self));
         if mine {
             state.owner = None;
         }

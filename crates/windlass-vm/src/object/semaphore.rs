@@ -77,10 +77,10 @@ impl Semaphore {
             && let Some((waiter, wanted)) = state.waiters.pop_front()
         {
             let guest = waiter.guest.clone();
-            guest.hold(|held| held.add_permits(self, wanted));
+            guest.with_resources(|resources| resources.add_permits(self, wanted));
             state.free -= wanted;
             if waiter.end(Ok(Payload::Nil.into())).is_err()
-                && guest.hold(|held| held.remove_permits(self, wanted))
+                && guest.with_resources(|resources| resources.remove_permits(self, wanted))
             {
                 // Nobody there; and whoever ended the guest has not found them.
                 state.free += wanted;
