@@ -26,7 +26,7 @@ use crate::machine::text_of_error;
 use crate::native::without_prelude;
 use crate::preempt::{self, Came, Guard, Slice};
 use crate::script::Script;
-use crate::state::{Notes, State, Traits};
+use crate::state::{Pending, State, Traits};
 use crate::{compile_cost, date, json, value};
 
 /// The bytes that a component may have, unless its configuration says otherwise.
@@ -193,14 +193,14 @@ impl Plan {
     ) -> Result<Running, Failure> {
         let failed = |error: mlua::Error| Failure::new(without_prelude(&text_of_error(&error)));
         let inner = Arc::new(Inner::bare(printing));
-        let notes = Arc::new(Notes::default());
+        let pending = Arc::new(Pending::default());
         let traits = Traits {
             memory: self.memory,
             tasks: Some(0),
             fixed: true,
             seed: Some(self.seed),
         };
-        let state = State::new(&inner, &self.script, &notes, &traits).map_err(failed)?;
+        let state = State::new(&inner, &self.script, &pending, &traits).map_err(failed)?;
         let said = Arc::new(Said::default());
         add_functions(&state, outputs.to_vec(), &said).map_err(failed)?;
         let chunk = state.load(&self.script).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! The tasks of one Lua process: who is ready, who waits for what.
 //!
 //! A task is a coroutine. It comes back from a turn because it has ended, its slice is over, or it waits:
-//! for another task (it is *parked*, and the prelude has it served by [`Notes`]), or for something outside (a wait of the
+//! for another task (it is *parked*, and the prelude has it served by [`Pending`]), or for something outside (a wait of the
 //! guest, begun with a tag of its own). Two waits are the machine's: for the message that its script has changed, by which
 //! it also hears of a cancel when all tasks are parked; and for ends of other processes, once somebody asked.
 
@@ -21,7 +21,7 @@ use crate::native::without_prelude;
 use crate::op::{self, Args, Op};
 use crate::preempt::{self, Came, Guard};
 use crate::script::Script;
-use crate::state::{Notes, State, Traits};
+use crate::state::{Pending, State, Traits};
 use crate::value::{LuaPid, to_lua, to_payload};
 
 /// What a turn of a task costs where instructions count, however short it is.
@@ -34,7 +34,7 @@ const EXIT: &str = "exit";
 pub(crate) struct Machine {
     inner: Arc<Inner>,
     script: Arc<Script>,
-    notes: Arc<Notes>,
+    pending: Arc<Pending>,
     tasks: BTreeMap<u64, LuaTask>,
     ready: VecDeque<(u64, Back)>,
     /// What has begun and not ended, by tag.
@@ -133,7 +133,7 @@ impl Machine {
         last_tag: u64,
     ) -> Result<Machine, ActorError> {
         let guard = Guard::of_budget(budget);
-        let notes = Arc::new(Notes::default());
+        let pending = Arc::new(Pending::default());
         let limits = budget.limits();
         let traits = Traits {
             memory: limits.memory.unwrap_or(inner.memory),
@@ -142,7 +142,7 @@ impl Machine {
             seed: None,
         };
         let made = || -> mlua::Result<(State, u64)> {
-            let state = State::new(inner, script, &notes, &traits)?;
+            let state = State::new(inner, script, &pending, &traits)?;
             let chunk = state.load(script)?;
             let mut given = MultiValue::new();
             for arg in args {
@@ -156,7 +156,7 @@ impl Machine {
         let mut machine = Machine {
             inner: inner.clone(),
             script: script.clone(),
-            notes,
+            pending,
             tasks: BTreeMap::new(),
             ready: VecDeque::new(),
             waits: BTreeMap::new(),
@@ -259,7 +259,7 @@ impl Machine {
     /// A task has ended; the process ends with its main one.
     fn end(&mut self, budget: &Budget<'_>, id: u64, mut values: MultiValue) -> Option<Step> {
         self.tasks.remove(&id);
-        self.notes.with(|noted| noted.alive -= 1);
+        self.pending.with(|state| state.alive -= 1);
         if id != self.main {
             return None;
         }
@@ -416,13 +416,13 @@ impl Machine {
     // ---- what tasks do to each other ----
 
     fn read_notes(&mut self, budget: &Budget<'_>) {
-        let notes = self.notes.clone();
-        let (born, woken, stopped, exits) = notes.with(|noted| {
+        let pending = self.pending.clone();
+        let (born, woken, stopped, exits) = pending.with(|state| {
             (
-                std::mem::take(&mut noted.born),
-                std::mem::take(&mut noted.woken),
-                std::mem::take(&mut noted.cancelled),
-                noted.wants_exits,
+                std::mem::take(&mut state.born),
+                std::mem::take(&mut state.woken),
+                std::mem::take(&mut state.cancelled),
+                state.wants_exits,
             )
         });
         for (id, thread) in born {

@@ -33,12 +33,14 @@ pub(crate) struct Traits {
     pub(crate) seed: Option<u64>,
 }
 
-/// What functions of the host leave for the machine, which looks at it after each turn of a task.
+/// Requests that functions of the host leave for the machine, which looks at them after each turn of
+/// a task.
 #[derive(Default)]
-pub(crate) struct Notes(Mutex<Noted>);
+pub(crate) struct Pending(Mutex<PendingState>);
 
+/// The requests, by kind.
 #[derive(Default)]
-pub(crate) struct Noted {
+pub(crate) struct PendingState {
     /// Tasks that were started.
     pub(crate) born: Vec<(u64, Thread)>,
     /// Tasks that were served.
@@ -52,26 +54,26 @@ pub(crate) struct Noted {
     last: u64,
 }
 
-impl Notes {
-    /// Calls with everything.
-    pub(crate) fn with<T>(&self, call: impl FnOnce(&mut Noted) -> T) -> T {
+impl Pending {
+    /// Calls `call` with all requests, under the lock.
+    pub(crate) fn with<T>(&self, call: impl FnOnce(&mut PendingState) -> T) -> T {
         call(&mut self.0.lock())
     }
 
     pub(crate) fn wake(&self, task: u64) {
-        self.with(|noted| noted.woken.push(task));
+        self.with(|state| state.woken.push(task));
     }
 
     /// A new task: its number, unless there are `most` already.
     pub(crate) fn bear(&self, thread: Thread, most: Option<usize>) -> Option<u64> {
-        self.with(|noted| {
-            if most.is_some_and(|most| noted.alive >= most) {
+        self.with(|state| {
+            if most.is_some_and(|most| state.alive >= most) {
                 return None;
             }
-            noted.alive += 1;
-            noted.last += 1;
-            noted.born.push((noted.last, thread));
-            Some(noted.last)
+            state.alive += 1;
+            state.last += 1;
+            state.born.push((state.last, thread));
+            Some(state.last)
         })
     }
 }
@@ -144,7 +146,7 @@ impl State {
     pub(crate) fn new(
         inner: &Arc<Inner>,
         script: &Arc<Script>,
-        notes: &Arc<Notes>,
+        pending: &Arc<Pending>,
         traits: &Traits,
     ) -> mlua::Result<State> {
         let libs = StdLib::COROUTINE | StdLib::TABLE | StdLib::STRING | StdLib::UTF8 | StdLib::MATH;
@@ -152,7 +154,7 @@ impl State {
         lua.set_memory_limit(traits.memory)?;
         lua.set_app_data(MemoryLimit(traits.memory));
         let coroutines = preempt::library(&lua)?;
-        let native = native::library(&lua, inner, script, notes, traits.tasks)?;
+        let native = native::library(&lua, inner, script, pending, traits.tasks)?;
         lua.globals()
             .raw_get::<Table>("math")?
             .raw_get::<Function>("randomseed")?

@@ -7,9 +7,9 @@ use windlass_process::{MonitorRef, Payload};
 
 use super::processes::found;
 use super::{ask_process, function};
-use crate::state::Notes;
+use crate::state::Pending;
 
-pub(super) fn add_bonds(lua: &Lua, native: &Table, notes: &Arc<Notes>) -> mlua::Result<()> {
+pub(super) fn add_bonds(lua: &Lua, native: &Table, pending: &Arc<Pending>) -> mlua::Result<()> {
     native.set(
         "link",
         function(lua, |_, args| {
@@ -30,26 +30,26 @@ pub(super) fn add_bonds(lua: &Lua, native: &Table, notes: &Arc<Notes>) -> mlua::
             }))
         })?,
     )?;
-    let wants = notes.clone();
+    let wants = pending.clone();
     native.set(
         "trap_links",
         function(lua, move |_, args| {
             let traps = args
                 .front()
                 .is_none_or(|value| value.as_boolean() != Some(false));
-            wants.with(|noted| noted.wants_exits = true);
+            wants.with(|state| state.wants_exits = true);
             Ok(ask_process(|process| {
                 process.trap_links(traps);
                 Payload::Nil
             }))
         })?,
     )?;
-    let wants = notes.clone();
+    let wants = pending.clone();
     native.set(
         "monitor",
         function(lua, move |_, args| {
             let pid = found(args.front())?;
-            wants.with(|noted| noted.wants_exits = true);
+            wants.with(|state| state.wants_exits = true);
             Ok(ask_process(|process| {
                 Payload::Int(process.monitor(pid).number() as i64)
             }))

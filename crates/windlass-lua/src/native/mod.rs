@@ -25,7 +25,7 @@ use crate::interpreter::Inner;
 use crate::op::{Op, Refusal};
 use crate::preempt::{is_thrown, with_budget};
 use crate::script::Script;
-use crate::state::{Notes, Part};
+use crate::state::{Part, Pending};
 use crate::value::{LuaPid, to_lua};
 
 pub(crate) use self::processes::ProcessHandle;
@@ -96,18 +96,18 @@ pub(crate) fn library(
     lua: &Lua,
     inner: &Arc<Inner>,
     script: &Arc<Script>,
-    notes: &Arc<Notes>,
+    pending: &Arc<Pending>,
     tasks: Option<usize>,
 ) -> mlua::Result<Table> {
     let native = lua.create_table()?;
-    tasks::add_tasks(lua, &native, notes, tasks)?;
+    tasks::add_tasks(lua, &native, pending, tasks)?;
     add_first(lua, &native)?;
     // The others come with the first of them that is looked for: a process that only waits does
     // without.
-    let (inner, script, notes) = (inner.clone(), script.clone(), notes.clone());
+    let (inner, script, pending) = (inner.clone(), script.clone(), pending.clone());
     let others = lua.create_function(move |lua, (native, name): (Table, Value)| {
-        processes::add_processes(lua, &native, &inner, &script, &notes)?;
-        bonds::add_bonds(lua, &native, &notes)?;
+        processes::add_processes(lua, &native, &inner, &script, &pending)?;
+        bonds::add_bonds(lua, &native, &pending)?;
         names::add_names(lua, &native)?;
         output::add_output(lua, &native, &inner)?;
         world::add_world(lua, &native, &inner, &script)?;

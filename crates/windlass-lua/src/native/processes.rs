@@ -15,7 +15,7 @@ use super::{ask, ask_process, function, text_of};
 use crate::interpreter::Inner;
 use crate::op::Refusal;
 use crate::script::Script;
-use crate::state::Notes;
+use crate::state::Pending;
 use crate::supervise;
 use crate::value::LuaPid;
 
@@ -56,13 +56,13 @@ pub(super) fn add_processes(
     native: &Table,
     inner: &Arc<Inner>,
     script: &Arc<Script>,
-    notes: &Arc<Notes>,
+    pending: &Arc<Pending>,
 ) -> mlua::Result<()> {
-    let (of, from, notes) = (inner.clone(), script.clone(), notes.clone());
+    let (of, from, pending) = (inner.clone(), script.clone(), pending.clone());
     native.set(
         "spawn_process",
         lua.create_function(move |lua, args: MultiValue| {
-            match spawn_process(lua, &of, &from, &notes, args) {
+            match spawn_process(lua, &of, &from, &pending, args) {
                 Ok(task) => (true, ProcessHandle(task)).into_lua_multi(lua),
                 Err((kind, message)) => (false, kind, message).into_lua_multi(lua),
             }

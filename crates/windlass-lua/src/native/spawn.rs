@@ -12,7 +12,7 @@ use crate::interpreter::Inner;
 use crate::op::{Refusal, duration};
 use crate::preempt::with_budget;
 use crate::script::Script;
-use crate::state::Notes;
+use crate::state::Pending;
 use crate::value::to_payload;
 
 /// What a script says about a process that it starts.
@@ -99,7 +99,7 @@ pub(super) fn spawn_process(
     lua: &Lua,
     inner: &Arc<Inner>,
     from: &Script,
-    notes: &Notes,
+    pending: &Pending,
     mut args: MultiValue,
 ) -> Result<Task, Refusal> {
     let first = args.pop_front().unwrap_or(Value::Nil);
@@ -122,7 +122,7 @@ pub(super) fn spawn_process(
         }
         if flag("monitor") {
             options = options.monitored();
-            notes.with(|noted| noted.wants_exits = true);
+            pending.with(|state| state.wants_exits = true);
         }
     }
     if let Some(limits) = wanted.limits {

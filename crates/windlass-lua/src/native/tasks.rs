@@ -5,15 +5,15 @@ use std::sync::Arc;
 use mlua::{Function, IntoLuaMulti, Lua, Table, Value};
 
 use super::share;
-use crate::state::Notes;
+use crate::state::Pending;
 
 pub(super) fn add_tasks(
     lua: &Lua,
     native: &Table,
-    notes: &Arc<Notes>,
+    pending: &Arc<Pending>,
     most: Option<usize>,
 ) -> mlua::Result<()> {
-    let (born, woken, stopped) = (notes.clone(), notes.clone(), notes.clone());
+    let (born, woken, stopped) = (pending.clone(), pending.clone(), pending.clone());
     native.set(
         "launch",
         lua.create_function(move |lua, body: Function| {
@@ -44,7 +44,7 @@ pub(super) fn add_tasks(
     native.set(
         "cancel_task",
         lua.create_function(move |_, (task, reason): (u64, String)| {
-            stopped.with(|noted| noted.cancelled.push((task, reason.into())));
+            stopped.with(|state| state.cancelled.push((task, reason.into())));
             Ok(())
         })?,
     )
