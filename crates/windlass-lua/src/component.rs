@@ -24,7 +24,7 @@ use windlass_vm::Bell;
 use crate::interpreter::{Inner, Output as Printing, Printed};
 use crate::machine::text_of_error;
 use crate::native::without_prelude;
-use crate::preempt::{self, Came, Guard, Slice};
+use crate::preempt::{self, Guard, ResumeOutcome, Slice};
 use crate::script::Script;
 use crate::state::{Pending, State, Traits};
 use crate::{compile_cost, date, json, value};
@@ -304,13 +304,15 @@ fn call(
     let driven = preempt::drive(&state.lua, &thread, args, &guard);
     drop(guard);
     *stop.bell.lock() = None;
-    let (came, values) = driven.map_err(failed)?;
-    match came {
-        Came::Ended => Ok(values),
-        Came::Suspended | Came::Preempted | Came::PreemptedInside => Err(Failure::new(
-            "a component cannot wait: it is called when its messages are there",
-        )),
-        Came::Failed => Err(Failure::new(message_of(&values))),
+    let (outcome, values) = driven.map_err(failed)?;
+    match outcome {
+        ResumeOutcome::Ended => Ok(values),
+        ResumeOutcome::Suspended | ResumeOutcome::Preempted | ResumeOutcome::PreemptedInside => {
+            Err(Failure::new(
+                "a component cannot wait: it is called when its messages are there",
+            ))
+        }
+        ResumeOutcome::Failed => Err(Failure::new(message_of(&values))),
     }
 }
 

@@ -7,7 +7,7 @@ use windlass_process::{ActorError, Payloads};
 use windlass_vm::{Budget, Guest, Resume, Step};
 
 use crate::interpreter::{Inner, group_of};
-use crate::machine::{Goes, Machine};
+use crate::machine::{Machine, MachineOutcome};
 use crate::preempt;
 use crate::script::Script;
 
@@ -56,8 +56,8 @@ impl Guest for LuaGuest {
             Err(error) => return Step::Failed(error),
         };
         match machine.step(budget, resume) {
-            Goes::On(step) => step,
-            Goes::Over(script, machine) => {
+            MachineOutcome::Step(step) => step,
+            MachineOutcome::Replaced(script, machine) => {
                 self.script = script;
                 self.machine = Some(*machine);
                 Step::Yield

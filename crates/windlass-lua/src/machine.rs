@@ -19,7 +19,7 @@ use windlass_vm::{Answer, Budget, Ending, Exception, Reason, Resume, Step};
 use crate::interpreter::{CHANGED, Inner, Level, Printed};
 use crate::native::without_prelude;
 use crate::op::{self, Args, Op};
-use crate::preempt::{self, Came, Guard};
+use crate::preempt::{self, Guard, ResumeOutcome};
 use crate::script::Script;
 use crate::state::{Pending, State, Traits};
 use crate::value::{LuaPid, to_lua, to_payload};
@@ -36,7 +36,7 @@ pub(crate) struct Machine {
     script: Arc<Script>,
     pending: Arc<Pending>,
     tasks: BTreeMap<u64, LuaTask>,
-    ready: VecDeque<(u64, Back)>,
+    ready: VecDeque<(u64, TaskInput)>,
     /// What has begun and not ended, by tag.
     waits: BTreeMap<u64, Wait>,
     last_tag: u64,
@@ -52,16 +52,16 @@ pub(crate) struct Machine {
     state: State,
 }
 
-/// How the machine goes on.
-pub(crate) enum Goes {
-    /// So the step ends.
-    On(Step),
-    /// With another machine, and its script.
-    Over(Arc<Script>, Box<Machine>),
+/// How a step of the machine ended.
+pub(crate) enum MachineOutcome {
+    /// The guest ends its step so.
+    Step(Step),
+    /// New code takes over: its script, and its machine.
+    Replaced(Arc<Script>, Box<Machine>),
 }
 
-/// Other code, and its script.
-type New = (Arc<Script>, Box<Machine>);
+/// New code: its script, and its machine.
+type NewCode = (Arc<Script>, Box<Machine>);
 
 struct LuaTask {
     thread: Thread,
@@ -73,8 +73,8 @@ struct LuaTask {
     cancelled: Option<Arc<str>>,
 }
 
-/// What a task goes on with.
-enum Back {
+/// The value that a task is resumed with.
+enum TaskInput {
     /// Nothing: it begins, or its slice was over.
     Go,
     /// It was served, or has yielded.
@@ -103,8 +103,8 @@ enum Kind {
     Exits,
 }
 
-fn cancelled(reason: &Arc<str>) -> Back {
-    Back::Error("cancelled", format!("cancelled: {reason}"))
+fn cancelled(reason: &Arc<str>) -> TaskInput {
+    TaskInput::Error("cancelled", format!("cancelled: {reason}"))
 }
 
 /// The message of an error of Lua itself.
@@ -175,7 +175,7 @@ impl Machine {
     }
 
     /// Goes on, until nobody is ready or the slice is over.
-    pub(crate) fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> Goes {
+    pub(crate) fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> MachineOutcome {
         let arrived = match resume {
             Resume::Several(several) => several,
             Resume::Go | Resume::Ended(_) => Vec::new(),
@@ -200,25 +200,25 @@ impl Machine {
                 if let Some(reason) = stop {
                     machine.cancel_all(budget, &reason);
                 }
-                return Goes::Over(script, machine);
+                return MachineOutcome::Replaced(script, machine);
             }
         }
         if let Some(reason) = stop {
             self.cancel_all(budget, &reason);
         }
         loop {
-            let Some((id, back)) = self.ready.pop_front() else {
-                return Goes::On(Step::Suspend(Reason::Begun));
+            let Some((id, input)) = self.ready.pop_front() else {
+                return MachineOutcome::Step(Step::Suspend(Reason::Begun));
             };
             let over = budget.spend(TURN);
             if !self.ready.is_empty() {
                 budget.share();
             }
-            if let Some(step) = self.turn(budget, id, back) {
-                return Goes::On(step);
+            if let Some(step) = self.turn(budget, id, input) {
+                return MachineOutcome::Step(step);
             }
             if (over || budget.is_over()) && !self.ready.is_empty() {
-                return Goes::On(Step::Yield);
+                return MachineOutcome::Step(Step::Yield);
             }
         }
     }
@@ -226,32 +226,32 @@ impl Machine {
     // ---- a turn of a task ----
 
     /// Gives how the process ends, if it does.
-    fn turn(&mut self, budget: &Budget<'_>, id: u64, back: Back) -> Option<Step> {
+    fn turn(&mut self, budget: &Budget<'_>, id: u64, input: TaskInput) -> Option<Step> {
         let thread = self.tasks.get(&id)?.thread.clone();
         let guard = Guard::of_budget(budget);
         guard.set_task(id);
         guard.set_memory(self.memory);
         let lua = &self.state.lua;
-        let args = self.recent.given(lua, back);
+        let args = self.recent.given(lua, input);
         let driven = preempt::drive(lua, &thread, args, &guard);
         drop(guard);
         // Those that it has started or served come before it.
         self.read_notes(budget);
-        let (came, values) = match driven {
+        let (outcome, values) = match driven {
             Ok(driven) => driven,
             // Not an error of the script: the state itself has no memory left, say.
             Err(error) => return Some(Step::Failed(actor_error_of(&error))),
         };
-        match came {
-            Came::Preempted => self.ready.push_back((id, Back::Go)),
+        match outcome {
+            ResumeOutcome::Preempted => self.ready.push_back((id, TaskInput::Go)),
             // What the tasks share is not whole: it goes on before any other.
-            Came::PreemptedInside => self.ready.push_front((id, Back::Go)),
-            Came::Suspended => {
+            ResumeOutcome::PreemptedInside => self.ready.push_front((id, TaskInput::Go)),
+            ResumeOutcome::Suspended => {
                 let lua = self.state.lua.clone();
                 self.suspend(budget, id, Args { lua, values })
             }
-            Came::Ended => return self.end(budget, id, values),
-            Came::Failed => return Some(Step::Failed(self.error_from(&values, None))),
+            ResumeOutcome::Ended => return self.end(budget, id, values),
+            ResumeOutcome::Failed => return Some(Step::Failed(self.error_from(&values, None))),
         }
         None
     }
@@ -330,7 +330,7 @@ impl Machine {
         }
         let refused = match op {
             Some(Op::Yield) => {
-                self.ready.push_back((id, Back::Served));
+                self.ready.push_back((id, TaskInput::Served));
                 Ok(())
             }
             Some(Op::Park) => self.park(budget, id, args),
@@ -344,7 +344,7 @@ impl Machine {
             )),
         };
         if let Err((kind, message)) = refused {
-            self.ready.push_back((id, Back::Error(kind, message)));
+            self.ready.push_back((id, TaskInput::Error(kind, message)));
         }
     }
 
@@ -384,7 +384,7 @@ impl Machine {
         };
         let timeout = args.time("a timeout")?;
         if let Some(message) = take(&mut self.returned, &pattern) {
-            let answer = Back::Answer(Answer::Message(message));
+            let answer = TaskInput::Answer(Answer::Message(message));
             self.ready.push_back((id, answer));
             return Ok(());
         }
@@ -433,7 +433,7 @@ impl Machine {
                 cancelled: None,
             };
             self.tasks.insert(id, task);
-            self.ready.push_back((id, Back::Go));
+            self.ready.push_back((id, TaskInput::Go));
         }
         for id in woken {
             self.serve(budget, id);
@@ -455,7 +455,7 @@ impl Machine {
         if std::mem::take(&mut task.parked) {
             let tag = task.tag.take();
             self.withdraw(budget, tag);
-            self.ready.push_back((id, Back::Served));
+            self.ready.push_back((id, TaskInput::Served));
         }
     }
 
@@ -512,7 +512,7 @@ impl Machine {
     // ---- what arrives ----
 
     /// A wait of the guest has ended. Gives what the process goes on with, if that is other code.
-    fn arrive(&mut self, budget: &Budget<'_>, tag: u64, ending: Ending) -> Option<New> {
+    fn arrive(&mut self, budget: &Budget<'_>, tag: u64, ending: Ending) -> Option<NewCode> {
         let Some(wait) = self.waits.remove(&tag) else {
             // It was over already: a message is kept for the next who wants it.
             match ending {
@@ -526,7 +526,7 @@ impl Machine {
             task.tag = None;
             task.parked = false;
         }
-        let back = match (wait.kind, ending) {
+        let input = match (wait.kind, ending) {
             (Kind::Changed, ending) => {
                 self.begin_changed(budget);
                 if ending.is_ok() {
@@ -551,19 +551,19 @@ impl Machine {
                         self.inner.print(Printed { pid, level, text });
                         return None;
                     }
-                    Err(problem) => Back::Error("upgrade", problem),
+                    Err(problem) => TaskInput::Error("upgrade", problem),
                 }
             }
             (Kind::Look(pattern), Err(Exception::TimedOut)) => match take(&mut self.kept, &pattern)
             {
-                Some(message) => Back::Answer(Answer::Message(message)),
-                None => Back::Error("timeout", "timed out".to_owned()),
+                Some(message) => TaskInput::Answer(Answer::Message(message)),
+                None => TaskInput::Error("timeout", "timed out".to_owned()),
             },
-            (Kind::Parked, Ok(_)) => Back::Error("timeout", "timed out".to_owned()),
-            (_, Ok(answer)) => Back::Answer(answer),
+            (Kind::Parked, Ok(_)) => TaskInput::Error("timeout", "timed out".to_owned()),
+            (_, Ok(answer)) => TaskInput::Answer(answer),
             (_, Err(exception)) => error_of(&exception),
         };
-        self.ready.push_back((wait.task, back));
+        self.ready.push_back((wait.task, input));
         None
     }
 
@@ -595,7 +595,7 @@ impl Machine {
         if let Some(task) = self.tasks.get_mut(&id) {
             task.tag = None;
         }
-        let answer = Back::Answer(Answer::Message(message));
+        let answer = TaskInput::Answer(Answer::Message(message));
         self.ready.push_back((id, answer));
     }
 
@@ -650,7 +650,7 @@ impl Machine {
         budget: &Budget<'_>,
         state: &Payload,
         text: &Payload,
-    ) -> Result<New, String> {
+    ) -> Result<NewCode, String> {
         let script = Arc::new(self.script.changed(text.as_str().unwrap_or_default()));
         let args = vec![state.clone()];
         let made = Machine::new(
@@ -667,8 +667,8 @@ impl Machine {
             self.withdraw(budget, Some(tag));
         }
         // What a task would have got in its next turn is unread, too.
-        for (_, back) in self.ready.drain(..) {
-            if let Back::Answer(Answer::Message(message)) = back {
+        for (_, input) in self.ready.drain(..) {
+            if let TaskInput::Answer(Answer::Message(message)) = input {
                 machine.returned.push_back(message);
             }
         }
@@ -709,36 +709,38 @@ impl Recent {
     ///
     /// What arrives may come from anyone, and must not end the process: if it is too deep, or its
     /// memory is not there, the task gets an error instead, and the answer is dropped.
-    fn given(&mut self, lua: &Lua, back: Back) -> MultiValue {
-        let problem = match self.answered(lua, &back) {
+    fn given(&mut self, lua: &Lua, input: TaskInput) -> MultiValue {
+        let problem = match self.answered(lua, &input) {
             Ok(given) => return given,
             Err(error) => text_of_error(&error),
         };
         // What was made of it so far is garbage now.
         let _ = lua.gc_collect();
-        let problem = unreceivable(&back, &problem);
-        let error = Back::Error(UNRECEIVABLE, problem);
+        let problem = unreceivable(&input, &problem);
+        let error = TaskInput::Error(UNRECEIVABLE, problem);
         // Not even that fits: the prelude knows what to say if there is no kind.
         let nothing = |_| MultiValue::from_iter([Value::Boolean(false)]);
         self.answered(lua, &error).unwrap_or_else(nothing)
     }
 
-    fn answered(&mut self, lua: &Lua, back: &Back) -> mlua::Result<MultiValue> {
+    fn answered(&mut self, lua: &Lua, input: &TaskInput) -> mlua::Result<MultiValue> {
         let mut given = MultiValue::with_capacity(4);
-        given.push_back(Value::Boolean(!matches!(back, Back::Error(..))));
-        match back {
-            Back::Go => given.clear(),
-            Back::Served => {}
-            Back::Answer(Answer::Value(value)) => given.push_back(to_lua(lua, value)?),
-            Back::Answer(Answer::Exited(exited)) => given.push_back(self.pid(lua, exited.pid)?),
-            Back::Answer(Answer::Message(message)) => {
+        given.push_back(Value::Boolean(!matches!(input, TaskInput::Error(..))));
+        match input {
+            TaskInput::Go => given.clear(),
+            TaskInput::Served => {}
+            TaskInput::Answer(Answer::Value(value)) => given.push_back(to_lua(lua, value)?),
+            TaskInput::Answer(Answer::Exited(exited)) => {
+                given.push_back(self.pid(lua, exited.pid)?)
+            }
+            TaskInput::Answer(Answer::Message(message)) => {
                 given.push_back(self.topic(lua, &message.topic)?);
                 given.push_back(to_lua(lua, &message.payload)?);
                 if let Some(from) = message.from {
                     given.push_back(self.pid(lua, from)?);
                 }
             }
-            Back::Error(kind, message) => {
+            TaskInput::Error(kind, message) => {
                 given.push_back(Value::String(lua.create_string(kind)?));
                 given.push_back(Value::String(lua.create_string(message)?));
             }
@@ -770,17 +772,17 @@ impl Recent {
 }
 
 /// What is said of an answer that cannot be made in the state of its receiver.
-fn unreceivable(back: &Back, problem: &str) -> String {
+fn unreceivable(input: &TaskInput, problem: &str) -> String {
     let beginning = |text: &str| text[..text.floor_char_boundary(QUOTED)].to_owned();
     let problem = beginning(problem);
-    match back {
-        Back::Answer(Answer::Message(message)) => {
+    match input {
+        TaskInput::Answer(Answer::Message(message)) => {
             let topic = beginning(message.topic.as_str());
             let from = message.from.map(|from| format!(" from {from}"));
             let from = from.unwrap_or_default();
             format!("the message {topic:?}{from} cannot be received, and is dropped: {problem}")
         }
-        Back::Error(kind, message) => {
+        TaskInput::Error(kind, message) => {
             let message = beginning(message);
             format!("the error {kind:?} cannot be received whole: {problem}: {message}")
         }
@@ -789,7 +791,7 @@ fn unreceivable(back: &Back, problem: &str) -> String {
 }
 
 /// How a wait went wrong, as scripts are told.
-fn error_of(exception: &Exception) -> Back {
+fn error_of(exception: &Exception) -> TaskInput {
     let kind = match exception {
         Exception::Cancelled(reason) => return cancelled(reason),
         Exception::TimedOut => "timeout",
@@ -797,11 +799,11 @@ fn error_of(exception: &Exception) -> Back {
         Exception::Panicked(_) | Exception::Command(YieldError::Panicked(_)) => "panic",
         Exception::Failed(value) if value.get(op::SANDBOX).is_some() => {
             let problem = value.get(op::SANDBOX).and_then(Payload::as_str);
-            return Back::Error("sandbox", problem.unwrap_or_default().to_owned());
+            return TaskInput::Error("sandbox", problem.unwrap_or_default().to_owned());
         }
         _ => "failed",
     };
-    Back::Error(kind, exception.to_string())
+    TaskInput::Error(kind, exception.to_string())
 }
 
 /// The end of another process, as a message.

@@ -15,12 +15,12 @@ const BUSY: i32 = ffi::lua_upvalueindex(1);
 /// The coroutine of a `wrap`.
 const WRAPPED: i32 = ffi::lua_upvalueindex(2);
 
-/// How a coroutine came back.
-enum Went {
+/// How the resumption of a coroutine ended.
+enum CoroutineOutcome {
     /// Ended or yielded, with so many values.
-    Well(i32),
-    /// With an error.
-    Badly,
+    Returned(i32),
+    /// Ended with an error.
+    Failed,
     /// The task waits, or is preempted: so many values go outwards.
     Outwards(i32),
 }
@@ -29,12 +29,12 @@ enum Went {
 ///
 /// # Safety
 /// Rules 1 and 2; `outer` runs and has `inner` on its stack or as an upvalue.
-unsafe fn go(outer: *mut lua_State, inner: *mut lua_State, given: i32) -> Went {
+unsafe fn go(outer: *mut lua_State, inner: *mut lua_State, given: i32) -> CoroutineOutcome {
     // SAFETY: the caller's.
     unsafe {
         if ffi::lua_checkstack(inner, given) == 0 {
             ffi::lua_pushstring(outer, c"too many arguments to resume".as_ptr());
-            return Went::Badly;
+            return CoroutineOutcome::Failed;
         }
         ffi::lua_xmove(outer, inner, given);
         let open = ffi::lua_isyieldable(outer) != 0;
@@ -58,17 +58,17 @@ unsafe fn go(outer: *mut lua_State, inner: *mut lua_State, given: i32) -> Went {
         }
         if status != ffi::LUA_OK && !yielded {
             ffi::lua_xmove(inner, outer, 1);
-            return Went::Badly;
+            return CoroutineOutcome::Failed;
         }
         if ffi::lua_checkstack(outer, results + 4) == 0 {
             ffi::lua_settop(inner, -results - 1);
             ffi::lua_pushstring(outer, c"too many results to resume".as_ptr());
-            return Went::Badly;
+            return CoroutineOutcome::Failed;
         }
         ffi::lua_xmove(inner, outer, results);
         match outwards {
-            true => Went::Outwards(results),
-            false => Went::Well(results),
+            true => CoroutineOutcome::Outwards(results),
+            false => CoroutineOutcome::Returned(results),
         }
     }
 }
@@ -116,8 +116,8 @@ unsafe extern "C-unwind" fn resume(state: *mut lua_State) -> i32 {
             return 2;
         }
         let given = ffi::lua_gettop(state) - 1;
-        let went = go(state, inner, given);
-        resumed(state, went)
+        let outcome = go(state, inner, given);
+        resumed(state, outcome)
     }
 }
 
@@ -131,28 +131,28 @@ unsafe extern "C-unwind" fn resume_again(
         let inner = ffi::lua_tothread(state, 1);
         mark(state, 1, false);
         let given = ffi::lua_gettop(state) - 1;
-        let went = go(state, inner, given);
-        resumed(state, went)
+        let outcome = go(state, inner, given);
+        resumed(state, outcome)
     }
 }
 
 /// # Safety
 /// As `go`'s, in a C function that Lua has called.
-unsafe fn resumed(state: *mut lua_State, went: Went) -> i32 {
+unsafe fn resumed(state: *mut lua_State, outcome: CoroutineOutcome) -> i32 {
     // SAFETY: the caller's.
     unsafe {
-        match went {
-            Went::Well(results) => {
+        match outcome {
+            CoroutineOutcome::Returned(results) => {
                 ffi::lua_pushboolean(state, 1);
                 ffi::lua_insert(state, -(results + 1));
                 results + 1
             }
-            Went::Badly => {
+            CoroutineOutcome::Failed => {
                 ffi::lua_pushboolean(state, 0);
                 ffi::lua_insert(state, -2);
                 2
             }
-            Went::Outwards(values) => {
+            CoroutineOutcome::Outwards(values) => {
                 mark(state, 1, true);
                 ffi::lua_yieldk(state, values, 0, Some(resume_again))
             }
@@ -169,8 +169,8 @@ unsafe extern "C-unwind" fn wrapped(state: *mut lua_State) -> i32 {
             return ffi::luaL_error(state, c"cannot resume non-suspended coroutine".as_ptr());
         }
         let given = ffi::lua_gettop(state);
-        let went = go(state, inner, given);
-        unwrapped(state, inner, went)
+        let outcome = go(state, inner, given);
+        unwrapped(state, inner, outcome)
     }
 }
 
@@ -184,23 +184,27 @@ unsafe extern "C-unwind" fn wrapped_again(
         let inner = ffi::lua_tothread(state, WRAPPED);
         mark(state, WRAPPED, false);
         let given = ffi::lua_gettop(state);
-        let went = go(state, inner, given);
-        unwrapped(state, inner, went)
+        let outcome = go(state, inner, given);
+        unwrapped(state, inner, outcome)
     }
 }
 
 /// # Safety
 /// As `go`'s, in a C function that Lua has called.
-unsafe fn unwrapped(state: *mut lua_State, inner: *mut lua_State, went: Went) -> i32 {
+unsafe fn unwrapped(
+    state: *mut lua_State,
+    inner: *mut lua_State,
+    outcome: CoroutineOutcome,
+) -> i32 {
     // SAFETY: the caller's.
     unsafe {
-        match went {
-            Went::Well(results) => results,
-            Went::Outwards(values) => {
+        match outcome {
+            CoroutineOutcome::Returned(results) => results,
+            CoroutineOutcome::Outwards(values) => {
                 mark(state, WRAPPED, true);
                 ffi::lua_yieldk(state, values, 0, Some(wrapped_again))
             }
-            Went::Badly => {
+            CoroutineOutcome::Failed => {
                 let status = ffi::lua_status(inner);
                 if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
                     // Its variables are closed, and what that gives is the error.

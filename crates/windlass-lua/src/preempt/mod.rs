@@ -78,9 +78,9 @@ impl Slice for Budget<'_> {
     }
 }
 
-/// How a task came back.
+/// How the resumption of a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum ResumeOutcome {
     /// It has ended, with these values.
     Ended,
     /// It waits, for what these values say.
@@ -113,10 +113,10 @@ pub(crate) fn drive(
     task: &Thread,
     args: impl IntoLuaMulti,
     guard: &Guard<'_>,
-) -> mlua::Result<(Came, MultiValue)> {
+) -> mlua::Result<(ResumeOutcome, MultiValue)> {
     let base = task.state();
-    let mut came = Came::Failed;
-    let at = &mut came;
+    let mut outcome = ResumeOutcome::Failed;
+    let at = &mut outcome;
     let memory = guard.memory();
     // SAFETY: rule 1, the task is borrowed for as long as this takes; rule 4, nothing in the closure has a
     // destructor, and an error that passes through it leaves it to `exec_raw`.
@@ -130,7 +130,7 @@ pub(crate) fn drive(
     // An error of the interpreter itself may have passed by.
     here::leave();
     limit(lua, memory.map(|memory| memory.saturating_add(HEADROOM)));
-    Ok((came, values?))
+    Ok((outcome, values?))
 }
 
 /// What the host may use beyond a state's limit, so that a script that has used up its memory can be told so.
@@ -151,7 +151,7 @@ unsafe fn resume_base(
     state: *mut ffi::lua_State,
     base: *mut ffi::lua_State,
     guard: &Guard<'_>,
-) -> Came {
+) -> ResumeOutcome {
     // SAFETY: the caller's.
     unsafe {
         let given = ffi::lua_gettop(state);
@@ -180,11 +180,11 @@ unsafe fn resume_base(
             }
         }
         match (status, why) {
-            (ffi::LUA_OK, _) => Came::Ended,
-            (ffi::LUA_YIELD, YieldReason::Preempted) => Came::Preempted,
-            (ffi::LUA_YIELD, YieldReason::PreemptedInside) => Came::PreemptedInside,
-            (ffi::LUA_YIELD, _) => Came::Suspended,
-            _ => Came::Failed,
+            (ffi::LUA_OK, _) => ResumeOutcome::Ended,
+            (ffi::LUA_YIELD, YieldReason::Preempted) => ResumeOutcome::Preempted,
+            (ffi::LUA_YIELD, YieldReason::PreemptedInside) => ResumeOutcome::PreemptedInside,
+            (ffi::LUA_YIELD, _) => ResumeOutcome::Suspended,
+            _ => ResumeOutcome::Failed,
         }
     }
 }
