@@ -104,12 +104,12 @@ struct Plan {
 struct Running {
     state: State,
     execute: Function,
-    said: Arc<Said>,
+    exchange: Arc<Exchange>,
 }
 
-/// What an invocation says to its component, and is told.
+/// What an invocation publishes, and what its component tells it.
 #[derive(Default)]
-struct Said {
+struct Exchange {
     published: Mutex<Vec<(usize, Payload)>>,
     /// The graph's time, in seconds.
     now: Mutex<f64>,
@@ -201,8 +201,8 @@ impl Plan {
             seed: Some(self.seed),
         };
         let state = State::new(&inner, &self.script, &pending, &traits).map_err(failed)?;
-        let said = Arc::new(Said::default());
-        add_functions(&state, outputs.to_vec(), &said).map_err(failed)?;
+        let exchange = Arc::new(Exchange::default());
+        add_functions(&state, outputs.to_vec(), &exchange).map_err(failed)?;
         let chunk = state.load(&self.script).map_err(failed)?;
         call(&state, &chunk, MultiValue::new(), stop)?;
         let execute = state
@@ -214,7 +214,7 @@ impl Plan {
         Ok(Running {
             state,
             execute,
-            said,
+            exchange,
         })
     }
 }
@@ -223,10 +223,10 @@ impl Plan {
 fn add_functions(
     state: &State,
     outputs: Vec<(String, Output<Payload>)>,
-    said: &Arc<Said>,
+    exchange: &Arc<Exchange>,
 ) -> mlua::Result<()> {
     let lua = &state.lua;
-    let to = said.clone();
+    let to = exchange.clone();
     let publish = move |lua: &Lua, (port, value): (String, Value)| {
         let Some(place) = outputs.iter().position(|(name, _)| *name == port) else {
             let names: Vec<&str> = outputs.iter().map(|(name, _)| &**name).collect();
@@ -252,13 +252,13 @@ fn add_functions(
         Ok(())
     };
     state.env.set("publish", lua.create_function(publish)?)?;
-    let now = said.clone();
+    let now = exchange.clone();
     state.env.set(
         "now",
         lua.create_function(move |_, ()| Ok(*now.now.lock()))?,
     )?;
     let os: Table = state.env.get("os")?;
-    let (time, day) = (said.clone(), said.clone());
+    let (time, day) = (exchange.clone(), exchange.clone());
     let time = move |lua: &Lua, table: Value| {
         let seconds = date::time(Some(&table), || *time.now.lock() as i64);
         let seconds = seconds.map_err(|(_, problem)| mlua::Error::runtime(problem))?;
@@ -456,12 +456,12 @@ impl Component for LuaComponent {
             return Ok(());
         };
         let failed = |error: mlua::Error| Failure::new(text_of_error(&error));
-        *running.said.now.lock() = invocation.now() as f64 / 1e9;
-        running.said.published.lock().clear();
+        *running.exchange.now.lock() = invocation.now() as f64 / 1e9;
+        running.exchange.published.lock().clear();
         let inputs = inputs_of(&running.state.lua, invocation).map_err(failed)?;
         let args = MultiValue::from_iter([Value::Table(inputs)]);
         call(&running.state, &running.execute, args, &self.stop)?;
-        let published = std::mem::take(&mut *running.said.published.lock());
+        let published = std::mem::take(&mut *running.exchange.published.lock());
         for (place, payload) in published {
             // One that is not accepted is counted by its channel.
             let _ = invocation.publish(self.outputs[place].1, payload);

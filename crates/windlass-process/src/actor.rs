@@ -16,7 +16,7 @@ use crate::address::Address;
 use crate::error::SendError;
 use crate::exit::{ActorError, ExitReason, Exited, MonitorRef, Outcome};
 use crate::host::Host;
-use crate::mail::{By, Mail, Reader};
+use crate::mail::{Mail, ReadBy, Reader};
 use crate::message::{Message, Pattern};
 use crate::shell::{Core, Resident, Signal, Turn, conclude};
 use crate::spawn::Spawn;
@@ -93,7 +93,7 @@ impl<M: Send + 'static> Context<M> {
 
     /// A message that is there now.
     pub fn try_recv(&mut self) -> Option<M> {
-        self.reader.take(&self.core.mail, By::Another)
+        self.reader.take(&self.core.mail, ReadBy::Another)
     }
 
     /// The next thing the process is told: that it shall stop, the end of another, or a message, in this
@@ -149,18 +149,18 @@ impl<M: Send + 'static> Context<M> {
     fn poll_taken<T>(
         &mut self,
         cx: &mut TaskContext<'_>,
-        mut take: impl FnMut(&mut Reader<M>, &Mail<M>, By) -> Option<T>,
+        mut take: impl FnMut(&mut Reader<M>, &Mail<M>, ReadBy) -> Option<T>,
     ) -> Poll<Option<T>> {
         let shell = &self.core.shell;
         let by = match shell.task() {
-            Some(task) if task.is_woken_by(cx.waker()) => By::OwnTurn,
-            _ => By::Another,
+            Some(task) if task.is_woken_by(cx.waker()) => ReadBy::OwnTurn,
+            _ => ReadBy::Another,
         };
         if let Some(taken) = take(&mut self.reader, &self.core.mail, by) {
             return Poll::Ready(Some(taken));
         }
         shell.set_waits_for_mail(true);
-        if by == By::OwnTurn {
+        if by == ReadBy::OwnTurn {
             return Poll::Pending;
         }
         // Mail wakes the task of the process; it passes that on to whoever waits in another way. It may

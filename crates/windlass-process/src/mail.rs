@@ -344,14 +344,14 @@ impl<M> Mail<M> {
 
     /// A message was read: there is room for one more.
     #[inline]
-    fn took_one(&self, by: By) {
+    fn took_one(&self, by: ReadBy) {
         let Kind::Queue {
             room: Some(room), ..
         } = &self.kind
         else {
             return;
         };
-        if by == By::Another {
+        if by == ReadBy::Another {
             return room.free.add_permits(1);
         }
         let taken = self.taken.load(Ordering::Relaxed) + 1;
@@ -445,7 +445,7 @@ fn push_reserved<M>(
 /// Who reads: the process in its own turn, which gives room back when that ends, or whoever was given its
 /// context, and gives it back at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum ReadBy {
     OwnTurn,
     Another,
 }
@@ -464,7 +464,7 @@ impl<M> Reader<M> {
 
     /// Takes the oldest message.
     #[inline]
-    pub(crate) fn take(&mut self, mail: &Mail<M>, by: By) -> Option<M> {
+    pub(crate) fn take(&mut self, mail: &Mail<M>, by: ReadBy) -> Option<M> {
         let letters = match &mail.kind {
             Kind::Queue { letters, .. } => letters,
             Kind::Ring(ring) => return ring.lock().take(0),
@@ -482,7 +482,7 @@ impl<M> Reader<M> {
     pub(crate) fn take_where(
         &mut self,
         mail: &Mail<M>,
-        by: By,
+        by: ReadBy,
         mut wanted: impl FnMut(&M) -> bool,
     ) -> Option<M> {
         let letters = match &mail.kind {

@@ -16,7 +16,7 @@ use crate::command::{AnyCommand, Completer, YieldError};
 use crate::error::SendError;
 use crate::exit::{ActorError, ExitReason, Exited, MonitorRef};
 use crate::host::Host;
-use crate::mail::{By, Reader};
+use crate::mail::{ReadBy, Reader};
 use crate::message::{Message, Pattern};
 use crate::shell::{Core, Resident, Signal, Turn, conclude};
 use windlass_value::Pid;
@@ -271,7 +271,7 @@ impl Events<'_> {
     pub fn next(&mut self) -> Option<Event> {
         let event = match self.first.pop_front() {
             Some(event) => event,
-            None => Event::Message(self.reader.take(&self.core.mail, By::OwnTurn)?),
+            None => Event::Message(self.reader.take(&self.core.mail, ReadBy::OwnTurn)?),
         };
         if let Event::YieldComplete { .. } = event {
             *self.outstanding = self.outstanding.saturating_sub(1);
@@ -293,7 +293,7 @@ impl Events<'_> {
         let wanted = |message: &Message| pattern.matches(message.topic.as_str());
         let message = self
             .reader
-            .take_where(&self.core.mail, By::OwnTurn, wanted)?;
+            .take_where(&self.core.mail, ReadBy::OwnTurn, wanted)?;
         self.taken = true;
         Some(message)
     }
@@ -349,7 +349,7 @@ pub(crate) struct StepBody {
 }
 
 /// What follows a step.
-enum After {
+enum NextStep {
     /// Another one, if the turn is long enough.
     Again,
     /// Another one, in a later turn.
@@ -420,7 +420,7 @@ impl StepBody {
         Ok(heard)
     }
 
-    fn step(&mut self) -> After {
+    fn step(&mut self) -> NextStep {
         let mut events = Events {
             core: &self.core,
             first: &mut self.first,
@@ -435,24 +435,24 @@ impl StepBody {
         let taken = events.taken;
         let status = match stepped {
             Ok(Ok(status)) => status,
-            Ok(Err(error)) => return After::End(Err(error.into())),
-            Err(panic) => return After::End(Err(of_panic(panic))),
+            Ok(Err(error)) => return NextStep::End(Err(error.into())),
+            Err(panic) => return NextStep::End(Err(of_panic(panic))),
         };
         if let Status::Upgrade(upgrade) = status {
             self.out.requests.clear();
             return self.upgrade(upgrade);
         }
         if let Err(reason) = self.dispatch() {
-            return After::End(Err(reason));
+            return NextStep::End(Err(reason));
         }
         match status {
-            Status::Done(value) => After::End(Ok(value)),
-            Status::Continue => After::Yield,
+            Status::Done(value) => NextStep::End(Ok(value)),
+            Status::Continue => NextStep::Yield,
             // It made progress, and there is more: it is asked again. Otherwise it wants something else
             // than what is there, and waits for that.
-            Status::Idle | Status::Blocked if taken && !self.is_empty() => After::Again,
-            Status::Idle => After::Wait { blocked: false },
-            Status::Blocked => After::Wait { blocked: true },
+            Status::Idle | Status::Blocked if taken && !self.is_empty() => NextStep::Again,
+            Status::Idle => NextStep::Wait { blocked: false },
+            Status::Blocked => NextStep::Wait { blocked: true },
             Status::Upgrade(_) => unreachable!("done above"),
         }
     }
@@ -485,7 +485,7 @@ impl StepBody {
     }
 
     /// Other code takes over. Completions for the old code go nowhere; everything else stays.
-    fn upgrade(&mut self, upgrade: Upgrade) -> After {
+    fn upgrade(&mut self, upgrade: Upgrade) -> NextStep {
         let Upgrade {
             mut process,
             method,
@@ -503,7 +503,7 @@ impl StepBody {
             }));
             if let Err(panic) = closed {
                 self.process = Some(process);
-                return After::End(Err(of_panic(panic)));
+                return NextStep::End(Err(of_panic(panic)));
             }
         }
         let known = process.methods().contains(&method.as_str());
@@ -513,11 +513,11 @@ impl StepBody {
         match begun {
             _ if !known => {
                 let text = format!("the new code has no entry point called {method:?}");
-                After::End(Err(ExitReason::Error(text.into())))
+                NextStep::End(Err(ExitReason::Error(text.into())))
             }
-            Ok(Ok(())) => After::Again,
-            Ok(Err(error)) => After::End(Err(error.into())),
-            Err(panic) => After::End(Err(of_panic(panic))),
+            Ok(Ok(())) => NextStep::Again,
+            Ok(Err(error)) => NextStep::End(Err(error.into())),
+            Err(panic) => NextStep::End(Err(of_panic(panic))),
         }
     }
 }
@@ -549,20 +549,20 @@ impl Body for StepBody {
             };
             let after = match turn {
                 Turn::Go => this.step(),
-                Turn::End(reason) => After::End(Err(reason)),
+                Turn::End(reason) => NextStep::End(Err(reason)),
             };
             this.core.mail.give_room();
-            this.due = matches!(after, After::Again | After::Yield);
+            this.due = matches!(after, NextStep::Again | NextStep::Yield);
             match after {
-                After::End(result) => {
+                NextStep::End(result) => {
                     this.end(result);
                     return Poll::Ready(());
                 }
-                After::Wait { blocked: true } => this.core.shell.end_step(true),
+                NextStep::Wait { blocked: true } => this.core.shell.end_step(true),
                 // Idle with something outstanding is Blocked by construction.
                 _ => this.core.shell.end_step(this.outstanding > 0),
             }
-            if let After::Yield = after {
+            if let NextStep::Yield = after {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }

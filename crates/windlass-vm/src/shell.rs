@@ -132,22 +132,22 @@ impl Shell {
             return Ok(Status::Blocked);
         }
         self.parked = false;
-        let ran = vm.on_slot(&shared, |slot| {
+        let outcome = vm.on_slot(&shared, |slot| {
             for _ in 0..ROUNDS {
                 let resume = Resume::of(shared.arrived());
                 let guest = self.guest.as_mut().expect("it has not ended");
                 let (step, _, _) =
                     step_guest(&mut **guest, vm, &shared, slot, resume, Script::Live);
                 match step {
-                    Ok(Step::Done(value)) => return Ran::Over(Ok(value)),
-                    Ok(Step::Failed(error)) => return Ran::Over(Err(error.into())),
-                    Err(reason) => return Ran::Over(Err(reason)),
+                    Ok(Step::Done(value)) => return TurnOutcome::Over(Ok(value)),
+                    Ok(Step::Failed(error)) => return TurnOutcome::Over(Err(error.into())),
+                    Err(reason) => return TurnOutcome::Over(Err(reason)),
                     Ok(Step::Yield) => break,
                     Ok(Step::Suspend(reason)) => {
                         vm.perform(&shared, begin(reason));
                         self.serve(events, out);
                         if shared.park() {
-                            return Ran::Parked;
+                            return TurnOutcome::Parked;
                         }
                         if slot.is_asked() {
                             break;
@@ -155,31 +155,33 @@ impl Shell {
                     }
                 }
             }
-            Ran::Again {
+            TurnOutcome::Again {
                 long: slot.is_asked(),
             }
         });
         vm.leave();
         let killed = shared.context().is_some_and(ProcessContext::is_killed);
-        let ran = match vm.over_limit(&shared) {
+        let outcome = match vm.over_limit(&shared) {
             // What it says about that is not why it ended.
-            _ if killed => Ran::Over(Err(ExitReason::Killed)),
-            Some(reason) if !matches!(ran, Ran::Over(_)) => Ran::Over(Err(reason)),
-            _ => ran,
+            _ if killed => TurnOutcome::Over(Err(ExitReason::Killed)),
+            Some(reason) if !matches!(outcome, TurnOutcome::Over(_)) => {
+                TurnOutcome::Over(Err(reason))
+            }
+            _ => outcome,
         };
-        match ran {
-            Ran::Parked => {
+        match outcome {
+            TurnOutcome::Parked => {
                 self.parked = true;
                 Ok(Status::Blocked)
             }
-            Ran::Again { long } => {
+            TurnOutcome::Again { long } => {
                 self.serve(events, out);
                 if long {
                     note_long_turn();
                 }
                 Ok(Status::Continue)
             }
-            Ran::Over(result) => {
+            TurnOutcome::Over(result) => {
                 self.close_guest();
                 shared.finish(result.clone());
                 result.map(Status::Done).map_err(ActorError::from)
@@ -195,7 +197,7 @@ impl Shell {
 }
 
 /// How a turn of a guest on the pool ended.
-enum Ran {
+enum TurnOutcome {
     Parked,
     Again {
         /// Its slice was over.

@@ -9,7 +9,7 @@ use mlua::{
 use windlass_process::{Payload, Pid};
 use windlass_vm::Task;
 
-use super::send::{Whom, whom};
+use super::send::{Recipient, recipient};
 use super::spawn::spawn_process;
 use super::{ask, ask_process, function, text_of};
 use crate::interpreter::Inner;
@@ -119,9 +119,9 @@ pub(super) fn add_processes(
 
 /// The process that a value names; an error if nobody has the name.
 pub(super) fn found(value: Option<&Value>) -> Result<Pid, Refusal> {
-    match whom(value.unwrap_or(&Value::Nil))? {
-        Whom::Pid(pid) => Ok(pid),
-        Whom::Name(name) => {
+    match recipient(value.unwrap_or(&Value::Nil))? {
+        Recipient::Pid(pid) => Ok(pid),
+        Recipient::Name(name) => {
             let found = ask_process(|process| {
                 process
                     .host()

@@ -9,16 +9,16 @@ use crate::op::{Refusal, pid_of};
 use crate::preempt::with_budget;
 use crate::value::to_payload;
 
-/// Whom a value names: a PID, a handle, or a name.
-pub(super) enum Whom {
+/// The process that a value names: by a PID, a handle, or a name.
+pub(super) enum Recipient {
     Pid(Pid),
     Name(String),
 }
 
-pub(super) fn whom(value: &Value) -> Result<Whom, Refusal> {
+pub(super) fn recipient(value: &Value) -> Result<Recipient, Refusal> {
     match value {
-        Value::String(name) => Ok(Whom::Name(name.to_string_lossy())),
-        other => pid_of(other).map(Whom::Pid),
+        Value::String(name) => Ok(Recipient::Name(name.to_string_lossy())),
+        other => pid_of(other).map(Recipient::Pid),
     }
 }
 
@@ -49,17 +49,17 @@ pub(super) fn send(
             return (None, Some("argument"), Some(problem));
         }
     };
-    let (whom, payload) = match (whom(to), to_payload(lua, payload)) {
-        (Ok(whom), Ok(payload)) => (whom, payload),
+    let (recipient, payload) = match (recipient(to), to_payload(lua, payload)) {
+        (Ok(recipient), Ok(payload)) => (recipient, payload),
         (Err((kind, problem)), _) => return (None, Some(kind), Some(problem)),
         (_, Err(problem)) => return (None, Some("argument"), Some(problem.to_string())),
     };
     let message = Message::new(topic, payload);
     let sent = with_budget(|budget| {
         let budget = budget.ok_or(SendErrorKind::NoProcess)?;
-        let to = match whom {
-            Whom::Pid(pid) => pid,
-            Whom::Name(name) => {
+        let to = match recipient {
+            Recipient::Pid(pid) => pid,
+            Recipient::Name(name) => {
                 let found = budget.ask(|process| {
                     process
                         .host()

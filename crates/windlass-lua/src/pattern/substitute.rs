@@ -239,12 +239,12 @@ fn named_capture<'a>(
 }
 
 /// What `drive.lua` says at each turn; the value is what the last match becomes, if there was one.
-type Said = (AnyUserData, LuaString, LuaString, Table, Value);
+type AdvanceArguments = (AnyUserData, LuaString, LuaString, Table, Value);
 
 /// Replaces the last match and looks for the next: nil and its captures, or the results.
 pub(super) fn advance(
     lua: &Lua,
-    (holder, subject, pattern, pieces, value): Said,
+    (holder, subject, pattern, pieces, value): AdvanceArguments,
 ) -> mlua::Result<MultiValue> {
     let turn = |work: &mut Work| go_on(lua, work, &subject, &pattern, &pieces, value);
     let answer = turn(&mut *holder.borrow_mut()?);

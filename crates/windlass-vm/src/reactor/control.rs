@@ -13,7 +13,7 @@ use windlass_core::sync::clock;
 use windlass_process::{ExitReason, Payload};
 use windlass_runtime::time::{Instant, Sleep, sleep_until};
 
-use super::event::{Event, StepResult, Stepped};
+use super::event::{Event, StepOutcome, StepResult};
 use super::job::{Job, Todo};
 use super::{Reactor, end};
 use crate::effects::Op;
@@ -58,14 +58,14 @@ pub(super) struct Control {
 /// What has come and not been looked at, by the step that looks at it.
 #[derive(Default)]
 struct News {
-    results: VecDeque<Happened>,
+    results: VecDeque<WorkerEvent>,
     completions: VecDeque<(Waiter, Ending)>,
     timers: VecDeque<(u64, u64)>,
     outside: VecDeque<Outside>,
 }
 
 /// What came from the workers.
-enum Happened {
+enum WorkerEvent {
     Op { guest: Arc<GuestShared>, op: Op },
     Result(StepResult),
 }
@@ -83,7 +83,7 @@ enum Outside {
 #[derive(Default)]
 struct Replay {
     /// What guests do, by guest.
-    guests: HashMap<u64, VecDeque<Happened>>,
+    guests: HashMap<u64, VecDeque<WorkerEvent>>,
     /// Guests that were started.
     injected: VecDeque<Arc<GuestShared>>,
 }
@@ -121,8 +121,8 @@ impl Control {
         let mut channels = VecDeque::new();
         let mut suspended = Vec::new();
         // 1. What the workers say.
-        while let Some(happened) = self.news.results.pop_front() {
-            self.handle(happened, &mut channels, &mut suspended);
+        while let Some(event) = self.news.results.pop_front() {
+            self.handle(event, &mut channels, &mut suspended);
         }
         // 2. Blocking work goes to its threads.
         self.submit();
@@ -167,19 +167,19 @@ impl Control {
 
     fn handle(
         &mut self,
-        happened: Happened,
+        event: WorkerEvent,
         channels: &mut VecDeque<(Arc<GuestShared>, Op)>,
         suspended: &mut Vec<Arc<GuestShared>>,
     ) {
-        match happened {
-            Happened::Op { guest, op } => {
+        match event {
+            WorkerEvent::Op { guest, op } => {
                 self.log(|| Line::Op {
                     task: number(&guest),
                     name: op.description(),
                 });
                 self.apply(guest, op, channels);
             }
-            Happened::Result(result) => self.result(result, channels, suspended),
+            WorkerEvent::Result(result) => self.result(result, channels, suspended),
         }
     }
 
@@ -210,12 +210,12 @@ impl Control {
         let StepResult {
             guest,
             slot,
-            stepped,
+            outcome,
             spent,
             script,
         } = result;
         self.used[slot] = None;
-        if let Stepped::Rejected(resume) = stepped {
+        if let StepOutcome::Rejected(resume) = outcome {
             // The slot is free again, and the guest still wants to go on.
             self.unused.insert(number(&guest), resume);
             self.reactor().ready.lock().push_front(guest);
@@ -225,7 +225,7 @@ impl Control {
             task: number(&guest),
             step: match &script {
                 Script::Reading { short: true, .. } => "asked for more than then".to_owned(),
-                _ => stepped.description(),
+                _ => outcome.description(),
             },
             spent,
             answers: match script {
@@ -241,14 +241,14 @@ impl Control {
             // It was ended meanwhile.
             return end(&guest);
         }
-        match stepped {
-            Stepped::Yield => self.reactor().make_ready(&guest),
-            Stepped::Suspend(reason) => {
+        match outcome {
+            StepOutcome::Yield => self.reactor().make_ready(&guest),
+            StepOutcome::Suspend(reason) => {
                 self.apply(guest.clone(), begin(reason), channels);
                 suspended.push(guest);
             }
-            Stepped::Over(result) => self.finish(&guest, result),
-            Stepped::Rejected(_) => {}
+            StepOutcome::Over(result) => self.finish(&guest, result),
+            StepOutcome::Rejected(_) => {}
         }
     }
 
@@ -584,8 +584,8 @@ impl Control {
     fn sort(&mut self, event: Event) {
         let news = &mut self.news;
         match event {
-            Event::Op { guest, op } => news.results.push_back(Happened::Op { guest, op }),
-            Event::Result(result) => news.results.push_back(Happened::Result(result)),
+            Event::Op { guest, op } => news.results.push_back(WorkerEvent::Op { guest, op }),
+            Event::Result(result) => news.results.push_back(WorkerEvent::Result(result)),
             Event::Io { waiter, ending } => news.completions.push_back((waiter, ending)),
             Event::Input {
                 guest,
@@ -611,11 +611,11 @@ impl Control {
         match event {
             Event::Op { guest, op } => {
                 let queue = self.replay.guests.entry(number(&guest)).or_default();
-                queue.push_back(Happened::Op { guest, op });
+                queue.push_back(WorkerEvent::Op { guest, op });
             }
             Event::Result(result) => {
                 let queue = self.replay.guests.entry(number(&result.guest)).or_default();
-                queue.push_back(Happened::Result(result));
+                queue.push_back(WorkerEvent::Result(result));
             }
             Event::Inject { guest } => self.replay.injected.push_back(guest),
             Event::Stop => self.stopping = true,
@@ -663,7 +663,10 @@ impl Control {
     /// Whether how its step ended has come already, and is not due.
     fn has_ended_its_step(&self, guest: &GuestShared) -> bool {
         let done = self.replay.guests.get(&number(guest));
-        done.is_some_and(|done| done.iter().any(|h| matches!(h, Happened::Result(_))))
+        done.is_some_and(|done| {
+            done.iter()
+                .any(|event| matches!(event, WorkerEvent::Result(_)))
+        })
     }
 
     /// Whether everything of this line's source that the turn has is there.

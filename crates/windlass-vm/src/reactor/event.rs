@@ -45,28 +45,28 @@ pub(crate) enum Event {
 pub(crate) struct StepResult {
     pub(crate) guest: Arc<GuestShared>,
     pub(crate) slot: usize,
-    pub(crate) stepped: Stepped,
+    pub(crate) outcome: StepOutcome,
     pub(crate) spent: u64,
     pub(crate) script: Script,
 }
 
-pub(crate) enum Stepped {
+pub(crate) enum StepOutcome {
     Yield,
     Suspend(Reason),
     Over(Result<Payload, ExitReason>),
-    /// It was not stepped.
+    /// The guest was not stepped.
     Rejected(Resume),
 }
 
-impl Stepped {
+impl StepOutcome {
     /// Returns how the step ended, as recordings say it.
     pub(crate) fn description(&self) -> String {
         match self {
-            Stepped::Yield => "yield".to_owned(),
-            Stepped::Suspend(reason) => format!("suspend {}", reason.description()),
-            Stepped::Over(Ok(_)) => "done".to_owned(),
-            Stepped::Over(Err(reason)) => format!("failed {reason}"),
-            Stepped::Rejected(_) => "rejected".to_owned(),
+            StepOutcome::Yield => "yield".to_owned(),
+            StepOutcome::Suspend(reason) => format!("suspend {}", reason.description()),
+            StepOutcome::Over(Ok(_)) => "done".to_owned(),
+            StepOutcome::Over(Err(reason)) => format!("failed {reason}"),
+            StepOutcome::Rejected(_) => "rejected".to_owned(),
         }
     }
 }

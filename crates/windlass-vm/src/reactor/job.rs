@@ -9,7 +9,7 @@ use windlass_core::sync::CoarseClock;
 use windlass_core::sync::atomic::Ordering;
 use windlass_process::ExitReason;
 
-use super::event::{Event, StepResult, Stepped};
+use super::event::{Event, StepOutcome, StepResult};
 use crate::guest::{Guest, Resume, Step};
 use crate::record::Script;
 use crate::shell::{close, step_guest};
@@ -46,7 +46,7 @@ impl Job {
         // What is written down does not depend on the moment.
         if !vm.enter_job() && !vm.counting {
             vm.leave();
-            return self.tell(Some(guest), Stepped::Rejected(resume), 0, script);
+            return self.tell(Some(guest), StepOutcome::Rejected(resume), 0, script);
         }
         let began = CoarseClock::look();
         self.slot.begin(began.at());
@@ -59,25 +59,31 @@ impl Job {
             true => None,
             false => vm.over_limit(&self.shared),
         };
-        let stepped = match (step, limit) {
-            (Ok(Step::Done(value)), _) => Stepped::Over(Ok(value)),
-            (Ok(Step::Failed(error)), _) => Stepped::Over(Err(ExitReason::from(error))),
-            (Err(reason), _) | (Ok(_), Some(reason)) => Stepped::Over(Err(reason)),
-            (Ok(Step::Yield), None) => Stepped::Yield,
-            (Ok(Step::Suspend(reason)), None) => Stepped::Suspend(reason),
+        let outcome = match (step, limit) {
+            (Ok(Step::Done(value)), _) => StepOutcome::Over(Ok(value)),
+            (Ok(Step::Failed(error)), _) => StepOutcome::Over(Err(ExitReason::from(error))),
+            (Err(reason), _) | (Ok(_), Some(reason)) => StepOutcome::Over(Err(reason)),
+            (Ok(Step::Yield), None) => StepOutcome::Yield,
+            (Ok(Step::Suspend(reason)), None) => StepOutcome::Suspend(reason),
         };
-        let guest = match stepped {
-            Stepped::Over(_) => {
+        let guest = match outcome {
+            StepOutcome::Over(_) => {
                 close(guest);
                 None
             }
             _ => Some(guest),
         };
         vm.leave();
-        self.tell(guest, stepped, spent, script);
+        self.tell(guest, outcome, spent, script);
     }
 
-    fn tell(&self, guest: Option<Box<dyn Guest>>, stepped: Stepped, spent: u64, script: Script) {
+    fn tell(
+        &self,
+        guest: Option<Box<dyn Guest>>,
+        outcome: StepOutcome,
+        spent: u64,
+        script: Script,
+    ) {
         *self.shared.stored.lock() = guest;
         let Place::Reactor(reactor) = &self.shared.vm.place else {
             return;
@@ -85,7 +91,7 @@ impl Job {
         reactor.post(Event::Result(StepResult {
             guest: self.shared.clone(),
             slot: self.place,
-            stepped,
+            outcome,
             spent,
             script,
         }));
@@ -106,7 +112,7 @@ impl Drop for Job {
         if let Some(todo) = self.todo.take() {
             self.tell(
                 Some(todo.guest),
-                Stepped::Rejected(todo.resume),
+                StepOutcome::Rejected(todo.resume),
                 0,
                 todo.script,
             );
