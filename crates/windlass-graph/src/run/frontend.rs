@@ -143,7 +143,7 @@ impl FrontEnd for GraphFrontEnd {
     }
 }
 
-impl Observe for Graphs {
+impl Observe for GraphFrontEnd {
     fn source(&self) -> &'static str {
         "graphs"
     }
