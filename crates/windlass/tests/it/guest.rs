@@ -97,7 +97,10 @@ fn a_guest_that_blocks_is_named_by_the_shutdown() {
     beginning.recv().expect("it runs");
     let report = runtime.shutdown(Duration::from_millis(100));
     assert!(!report.is_clean());
-    assert!(report.not_stopped[0].starts_with("the tokio guest"), "{report}");
+    assert!(
+        report.not_stopped[0].starts_with("the tokio guest"),
+        "{report}"
+    );
     assert!(report.to_string().contains("tokio"));
     drop(release);
 }
