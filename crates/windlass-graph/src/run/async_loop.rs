@@ -12,12 +12,12 @@ use windlass_core::task::JoinHandle;
 use windlass_sync::lock::Notify;
 
 use super::channel::Channel;
-use super::health::Health;
+use super::channels::Channels;
 use super::loops::LoopState;
-use super::machine::{Counts, Halt, Machine};
+use super::machine::{Halt, Machine, Progress, RecordState, Spare};
 use super::result::ErrorCode;
 use crate::component::Staged;
-use crate::record::{BESIDE_SHIFT, Tape, TapeKind};
+use crate::record::{BESIDE_SHIFT, TapeKind};
 
 /// A loop that runs in a task of its own, beside the epochs.
 pub(crate) struct AsyncLoop {
@@ -92,56 +92,37 @@ impl Machine {
         if let Some(composite) = plan.regions[region].composite_loop {
             loops[composite] = std::mem::take(&mut self.loops[composite]);
         }
-        self.launched += 1;
+        self.progress.launched += 1;
         Machine {
             tables: self.tables.clone(),
             env: self.env.clone(),
             members,
             doors: Vec::new(),
-            channels,
+            channels: Channels::new(channels, self.lanes.iter().map(|lane| lane.now).collect()),
             triggers,
             lanes: self.lanes.iter().map(|lane| lane.beside()).collect(),
             loops,
-            deferred: Vec::new(),
-            store_writes: Vec::new(),
-            loop_buffer: None,
             async_loops: Vec::new(),
             taps: Vec::new(),
             inbox: self.inbox.clone(),
             configs: Vec::new(),
-            health: Health::new(&plan, false),
-            trace: self.trace.beside(),
-            counts: Counts::of(&plan),
-            order: Vec::new(),
-            order_capacity: self.order_capacity,
-            epoch_times: None,
-            ticks: 0,
-            held_ticks: 0,
-            source_publishes: 0,
-            // A range of its own: numbers must not depend on who is faster.
-            transaction: (self.launched << BESIDE_SHIFT) | self.transaction,
-            launched: 0,
-            errors: Vec::new(),
+            sinks: self.sinks.beside(&plan),
+            progress: Progress {
+                // A range of its own: numbers must not depend on who is faster.
+                transaction: (self.progress.launched << BESIDE_SHIFT) | self.progress.transaction,
+                ..Progress::default()
+            },
             forced: Vec::new(),
             driver: None,
             memory: Default::default(),
             // The members have it with them.
             watch: None,
-            observer_feed: None,
-            tape: self.tape.as_ref().map(Tape::of_part),
-            script: self.script.clone(),
-            reconfigured: Vec::new(),
-            joins: None,
-            joined: Vec::new(),
-            began: self.began,
-            on_clock: self.on_clock,
-            has_turns: self.has_turns,
-            clock_zero: self.clock_zero,
-            clock: windlass_core::sync::clock::now(),
-            near: windlass_core::sync::CoarseClock::look(),
-            ready: None,
-            outbox: None,
-            inputs: Vec::new(),
+            recording: RecordState {
+                script: self.recording.script.clone(),
+                ..RecordState::default()
+            },
+            clock: self.clock.beside(),
+            spare: Spare::default(),
             plan,
         }
     }
@@ -152,7 +133,7 @@ impl Machine {
             return Ok(Vec::new());
         }
         let mut held = Vec::new();
-        let all = !self.on_clock || self.inbox.is_asked();
+        let all = !self.clock.is_real || self.inbox.is_asked();
         let (back, away) = std::mem::take(&mut self.async_loops)
             .into_iter()
             .partition(|async_loop| all || self.comes_back(async_loop));
@@ -165,7 +146,7 @@ impl Machine {
 
     /// Whether a loop has ended; in a replay, whether it came back in this epoch.
     fn comes_back(&self, async_loop: &AsyncLoop) -> bool {
-        match &self.joins {
+        match &self.recording.joins {
             Some(joins) => joins.contains(&self.plan.regions[async_loop.region].id),
             None => async_loop.under_way.is_finished(),
         }
@@ -184,8 +165,8 @@ impl Machine {
         let all = std::mem::take(&mut self.async_loops);
         let result = self.take_back(all, &mut held).await;
         for item in held.iter().flatten() {
-            self.counts.publication.composite_discarded += 1;
-            self.counts.asynchronous[item.edge as usize].cancelled += 1;
+            self.sinks.counts.publication.composite_discarded += 1;
+            self.sinks.counts.asynchronous[item.edge as usize].cancelled += 1;
         }
         result
     }
@@ -207,8 +188,10 @@ impl Machine {
                     continue;
                 }
             };
-            if self.tape.is_some() && self.on_clock {
-                self.joined.push(self.plan.regions[region].id.clone());
+            if self.sinks.tape.is_some() && self.clock.is_real {
+                self.recording
+                    .joined
+                    .push(self.plan.regions[region].id.clone());
             }
             held.extend(self.merge(region, *back.machine));
             result = result.and(back.result);
@@ -222,44 +205,54 @@ impl Machine {
         for &member in &plan.regions[region].components {
             self.members[member] = std::mem::take(&mut other.members[member]);
             self.triggers[member] = std::mem::take(&mut other.triggers[member]);
-            self.counts.components[member].add(&other.counts.components[member]);
+            self.sinks.counts.components[member].add(&other.sinks.counts.components[member]);
         }
         let tables = self.tables.clone();
         for (edge, row) in tables.edges.iter().enumerate() {
             if row.region_to == region && row.region_from == region {
                 self.channels[edge] = std::mem::take(&mut other.channels[edge]);
-                self.counts.asynchronous[edge].add(&other.counts.asynchronous[edge]);
+                self.sinks.counts.asynchronous[edge].add(&other.sinks.counts.asynchronous[edge]);
             } else if row.region_to == region {
                 let beside = std::mem::take(&mut other.channels[edge]);
-                self.channels[edge].take_over(beside, &mut self.health);
+                self.channels[edge].take_over(beside, &mut self.sinks.health);
             }
         }
         for (lane, beside) in self.lanes.iter_mut().zip(&other.lanes) {
             lane.counts.add(&beside.counts);
         }
         if let Some(composite) = plan.regions[region].composite_loop {
-            self.counts.loops[composite].add(&other.counts.loops[composite]);
+            self.sinks.counts.loops[composite].add(&other.sinks.counts.loops[composite]);
             self.loops[composite] = std::mem::take(&mut other.loops[composite]);
         }
-        self.counts.publication.add(&other.counts.publication);
-        self.counts.run.isolated += other.counts.run.isolated;
-        self.counts.run.deactivated += other.counts.run.deactivated;
-        self.ticks += other.ticks;
-        let room = self.order_capacity.saturating_sub(self.order.len());
-        self.order.extend(other.order.into_iter().take(room));
-        for event in other.trace.events {
-            self.trace.push(event);
+        self.sinks
+            .counts
+            .publication
+            .add(&other.sinks.counts.publication);
+        self.sinks.counts.run.isolated += other.sinks.counts.run.isolated;
+        self.sinks.counts.run.deactivated += other.sinks.counts.run.deactivated;
+        self.progress.ticks += other.progress.ticks;
+        let room = self
+            .sinks
+            .order_capacity
+            .saturating_sub(self.sinks.order.len());
+        self.sinks
+            .order
+            .extend(other.sinks.order.into_iter().take(room));
+        for event in other.sinks.trace.events {
+            self.sinks.trace.push(event);
         }
-        self.trace.dropped += other.trace.dropped;
-        if let Some(TapeKind::Keep(lines)) = other.tape.map(|tape| tape.open().0) {
+        self.sinks.trace.dropped += other.sinks.trace.dropped;
+        if let Some(TapeKind::Keep(lines)) = other.sinks.tape.map(|tape| tape.open().0) {
             lines.into_iter().for_each(|line| self.write_down(line));
         }
-        self.errors.append(&mut other.errors);
+        self.sinks.errors.append(&mut other.sinks.errors);
         self.forced.append(&mut other.forced);
-        self.health.merge(&mut other.health);
-        self.store_writes.append(&mut other.store_writes);
-        self.deferred.append(&mut other.deferred);
-        other.loop_buffer.map(|buffer| buffer.held)
+        self.sinks.health.merge(&mut other.sinks.health);
+        self.channels
+            .store_writes
+            .append(&mut other.channels.store_writes);
+        self.channels.deferred.append(&mut other.channels.deferred);
+        other.channels.loop_buffer.map(|buffer| buffer.held)
     }
 
     /// Whether a loop is under way.

@@ -83,12 +83,12 @@ impl Machine {
         let simulates = |l: &LaneState| l.cadence > 0 && l.cadence_on_clock.is_none();
         let simulates = self.lanes.iter().any(simulates);
         // What comes from outside comes in real time; a rate that is simulated says that nothing else does.
-        self.on_clock = follows || (!self.doors.is_empty() && !simulates);
-        if self.on_clock {
-            self.clock_zero = now;
+        self.clock.is_real = follows || (!self.doors.is_empty() && !simulates);
+        if self.clock.is_real {
+            self.clock.zero = now;
         }
-        if let Some(script) = self.script.clone() {
-            self.on_clock = script.on_clock;
+        if let Some(script) = self.recording.script.clone() {
+            self.clock.is_real = script.on_clock;
             let components = self.plan.graph.components.iter().enumerate();
             let doors = components.filter(|(_, component)| script.doors.contains(&component.id));
             self.doors = doors.map(|(place, _)| place).collect();
@@ -97,7 +97,7 @@ impl Machine {
             }
         }
         let steps = |l: &LaneState| l.kind == LaneKind::ManualStep;
-        self.has_turns = self.on_clock || self.lanes.iter().any(steps);
+        self.clock.has_turns = self.clock.is_real || self.lanes.iter().any(steps);
     }
 
     /// Sleeps until there is something to do, until somebody asks to stop, or until the run's time is over; then
@@ -119,7 +119,7 @@ impl Machine {
                 None => wait_outside(&bell, stop, left).await,
             }
         }
-        if self.on_clock {
+        if self.clock.is_real {
             self.find_due(begun);
         }
     }
@@ -129,19 +129,19 @@ impl Machine {
         const AT_ONCE: Option<u64> = Some(0);
         let open = !self.doors.is_empty() || self.waits_for_steps();
         let asked = self.has_steps() || self.inbox.is_asked();
-        if open && (asked || self.has_news() || !self.deferred.is_empty()) {
+        if open && (asked || self.has_news() || !self.channels.deferred.is_empty()) {
             return AT_ONCE;
         }
-        if self.on_clock && self.has_finished_async_loop() {
+        if self.clock.is_real && self.has_finished_async_loop() {
             return AT_ONCE;
         }
-        let instant = self.on_clock.then(|| self.next_instant()).flatten();
+        let instant = self.clock.is_real.then(|| self.next_instant()).flatten();
         if instant.is_some() {
             return instant;
         }
         let expects = || self.expects_news() || self.waits_for_steps() || self.has_async_loops();
         // Simulated time passes in epochs.
-        let passes = || !self.on_clock && self.follows_time();
+        let passes = || !self.clock.is_real && self.follows_time();
         match idle && expects() && !passes() {
             true => None,
             false => AT_ONCE,
@@ -190,7 +190,7 @@ impl Machine {
 
     /// A tick of this lane has ended; says when the next is. None if it was not due, or follows no clock.
     pub(crate) fn end_cadence(&mut self, place: usize) -> Option<TickEnd> {
-        if self.script.is_some() {
+        if self.recording.script.is_some() {
             return None;
         }
         let end = self.elapsed();
@@ -214,7 +214,7 @@ impl Machine {
 
     /// Since the run began, on the real clock.
     fn elapsed(&self) -> u64 {
-        clock::now().saturating_sub(self.clock_zero)
+        clock::now().saturating_sub(self.clock.zero)
     }
 }
 

@@ -6,9 +6,12 @@
 use windlass_core::sync::clock;
 
 use super::channel::Refusal;
+use super::channels::Channels;
 use super::health::HealthKind;
-use super::machine::{Halt, Machine};
+use super::machine::Halt;
 use super::result::ErrorCode;
+use super::sinks::Sinks;
+use super::tables::Tables;
 use super::trace::{Recorded, TraceName};
 use crate::component::Staged;
 use windlass_plan::model::{EdgeKind, Overflow};
@@ -22,51 +25,67 @@ enum When {
     Deferred,
 }
 
-impl Machine {
+impl Channels {
     /// Commits what a component has published; the list is empty afterwards.
     #[inline]
-    pub(crate) fn commit(&mut self, staged: &mut Vec<Staged>) -> Result<(), Halt> {
+    pub(crate) fn commit(
+        &mut self,
+        staged: &mut Vec<Staged>,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) -> Result<(), Halt> {
         if staged.len() == 1
             && self.loop_buffer.is_none()
             && let Some(item) = staged.pop()
         {
-            return self.commit_one(item);
+            return self.commit_one(item, tables, sinks);
         }
-        self.commit_all(staged, When::AtOnce)
+        self.commit_all(staged, When::AtOnce, tables, sinks)
     }
 
     /// Commits the only item of the only publish.
-    fn commit_one(&mut self, item: Staged) -> Result<(), Halt> {
+    fn commit_one(&mut self, item: Staged, tables: &Tables, sinks: &mut Sinks) -> Result<(), Halt> {
         let edge = item.edge as usize;
-        if !self.is_immediate(edge) {
-            return self.defer(edge, item);
+        if !Self::is_immediate(edge, tables) {
+            return self.defer(edge, item, tables, sinks);
         }
-        match self.channels[edge].refuses() {
+        match self[edge].refuses() {
             None => {
-                self.deliver(edge, self.published_now(edge, item));
+                let item = self.published_now(edge, item, tables);
+                self.deliver(edge, item, tables, sinks);
                 Ok(())
             }
-            Some(refusal) => self.refuse(edge, refusal, false, 1),
+            Some(refusal) => self.refuse(edge, refusal, false, 1, tables, sinks),
         }
     }
 
     /// Commits what was deferred in the epoch before.
-    pub(crate) fn commit_deferred(&mut self) -> Result<(), Halt> {
+    pub(crate) fn commit_deferred(
+        &mut self,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) -> Result<(), Halt> {
         let mut deferred = std::mem::take(&mut self.deferred);
         for item in &deferred {
-            if self.tables.edges[item.edge as usize].kind == EdgeKind::Async {
-                let counts = &mut self.counts.asynchronous[item.edge as usize];
+            if tables.edges[item.edge as usize].kind == EdgeKind::Async {
+                let counts = &mut sinks.counts.asynchronous[item.edge as usize];
                 counts.in_flight = counts.in_flight.saturating_sub(1);
                 counts.completed += 1;
             }
         }
-        let result = self.commit_all(&mut deferred, When::Deferred);
+        let result = self.commit_all(&mut deferred, When::Deferred, tables, sinks);
         // Nothing is published meanwhile, so the list can be used again.
         self.deferred = deferred;
         result
     }
 
-    fn commit_all(&mut self, staged: &mut Vec<Staged>, when: When) -> Result<(), Halt> {
+    fn commit_all(
+        &mut self,
+        staged: &mut Vec<Staged>,
+        when: When,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) -> Result<(), Halt> {
         if staged.is_empty() {
             return Ok(());
         }
@@ -77,7 +96,7 @@ impl Machine {
             let publish = of(&staged[begin]);
             let rest = &staged[begin + 1..];
             let length = 1 + rest.iter().take_while(|item| of(item) == publish).count();
-            result = self.commit_publish(&mut staged[begin..begin + length], when);
+            result = self.commit_publish(&mut staged[begin..begin + length], when, tables, sinks);
             begin += length;
         }
         staged.clear();
@@ -85,22 +104,28 @@ impl Machine {
     }
 
     /// Commits the items of one publish, all or none.
-    fn commit_publish(&mut self, items: &mut [Staged], when: When) -> Result<(), Halt> {
+    fn commit_publish(
+        &mut self,
+        items: &mut [Staged],
+        when: When,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) -> Result<(), Halt> {
         for place in 0..items.len() {
             let edge = items[place].edge as usize;
-            if self.is_held(edge) {
+            if self.is_held(edge, tables) {
                 continue;
             }
             let copied = items.len() > 1
-                && (self.tables.edges[edge].moves || !items[place].payload.may_be_copied());
-            let at_once = when == When::Deferred || self.is_immediate(edge);
+                && (tables.edges[edge].moves || !items[place].payload.may_be_copied());
+            let at_once = when == When::Deferred || Self::is_immediate(edge, tables);
             let refusal = match (copied, at_once) {
                 (true, _) => Some(Refusal::Full),
-                (false, true) => self.channels[edge].refuses(),
+                (false, true) => self[edge].refuses(),
                 (false, false) => None,
             };
             if let Some(refusal) = refusal {
-                return self.refuse(edge, refusal, copied, items.len());
+                return self.refuse(edge, refusal, copied, items.len(), tables, sinks);
             }
         }
         if self.loop_buffer.is_some() {
@@ -109,28 +134,29 @@ impl Machine {
         for item in items {
             let item = std::mem::take(item);
             let edge = item.edge as usize;
-            if self.is_held(edge) {
+            if self.is_held(edge, tables) {
                 self.hold_back(item);
             } else if when == When::Deferred {
-                self.deliver(edge, item);
-            } else if self.is_immediate(edge) {
-                self.deliver(edge, self.published_now(edge, item));
+                self.deliver(edge, item, tables, sinks);
+            } else if Self::is_immediate(edge, tables) {
+                let item = self.published_now(edge, item, tables);
+                self.deliver(edge, item, tables, sinks);
             } else {
-                self.defer(edge, item)?;
+                self.defer(edge, item, tables, sinks)?;
             }
         }
         Ok(())
     }
 
-    fn is_immediate(&self, edge: usize) -> bool {
-        self.tables.edges[edge].kind == EdgeKind::Immediate
+    fn is_immediate(edge: usize, tables: &Tables) -> bool {
+        tables.edges[edge].kind == EdgeKind::Immediate
     }
 
     /// Whether a running loop keeps what goes over this edge until it ends.
-    fn is_held(&self, edge: usize) -> bool {
+    fn is_held(&self, edge: usize, tables: &Tables) -> bool {
         match &self.loop_buffer {
             Some(buffer) => {
-                let row = &self.tables.edges[edge];
+                let row = &tables.edges[edge];
                 row.region_from == buffer.region && row.region_to != buffer.region
             }
             None => false,
@@ -143,91 +169,114 @@ impl Machine {
         refusal: Refusal,
         copied: bool,
         items: usize,
+        tables: &Tables,
+        sinks: &mut Sinks,
     ) -> Result<(), Halt> {
-        self.channels[edge].count_refusal(&mut self.health);
-        self.counts.publication.failed_commit += items as u64;
+        let plan = &*tables.plan;
+        self[edge].count_refusal(&mut sinks.health);
+        sinks.counts.publication.failed_commit += items as u64;
         if refusal == Refusal::FailFast {
-            let from = self.plan.edges[edge].from;
-            let id = &self.plan.graph.edges[edge].id;
+            let from = tables.plan.edges[edge].from;
+            let id = &tables.plan.graph.edges[edge].id;
             let message = format!(
                 "channel {id} is full and its overflow policy is fail_fast: give it more capacity, or another policy"
             );
-            return Err(self.halt("commit", ErrorCode::Runtime, Some(from), message));
+            return Err(sinks.halt(plan, "commit", ErrorCode::Runtime, Some(from), message));
         }
         if copied {
-            let from = self.plan.edges[edge].from;
-            let id = &self.plan.graph.edges[edge].id;
+            let from = tables.plan.edges[edge].from;
+            let id = &tables.plan.graph.edges[edge].id;
             let message = format!(
                 "a payload of which there may be one only was published to several edges, {id} among them"
             );
-            self.add_error("commit", ErrorCode::Runtime, Some(from), message, false);
+            sinks.add_error(
+                plan,
+                "commit",
+                ErrorCode::Runtime,
+                Some(from),
+                message,
+                false,
+            );
         }
         Ok(())
     }
 
     #[inline]
-    fn deliver(&mut self, edge: usize, item: Staged) {
-        let row = &self.tables.edges[edge];
-        let now = self.lanes[row.reader_lane].now;
-        self.counts.publication.committed += 1;
-        self.counts.publication.state_committed += u64::from(row.kind == EdgeKind::State);
-        let epoch = self.env.epoch;
-        if self.trace.on {
-            self.deliver_traced(edge, item, now);
+    fn deliver(&mut self, edge: usize, item: Staged, tables: &Tables, sinks: &mut Sinks) {
+        let row = &tables.edges[edge];
+        let now = self.lane_time(row.reader_lane);
+        sinks.counts.publication.committed += 1;
+        sinks.counts.publication.state_committed += u64::from(row.kind == EdgeKind::State);
+        let epoch = sinks.epoch;
+        if sinks.trace.on {
+            self.deliver_traced(edge, item, tables, sinks);
         } else {
-            self.channels[edge].accept(item, epoch, now, &mut self.health);
+            self[edge].accept(item, epoch, now, &mut sinks.health);
         }
     }
 
-    fn deliver_traced(&mut self, edge: usize, item: Staged, now: u64) {
+    fn deliver_traced(&mut self, edge: usize, item: Staged, tables: &Tables, sinks: &mut Sinks) {
+        let now = self.lane_time(tables.edges[edge].reader_lane);
         let (cause, root, transaction) = (item.cause, item.root, item.transaction);
-        let epoch = self.env.epoch;
-        let id = self.channels[edge].accept(item, epoch, now, &mut self.health);
-        let from = self.plan.edges[edge].from;
+        let epoch = sinks.epoch;
+        let id = self[edge].accept(item, epoch, now, &mut sinks.health);
+        let from = tables.plan.edges[edge].from;
         let event = Recorded {
             channel: edge as u32,
             transaction,
             causation: cause,
             correlation: Some(root.unwrap_or(id)),
-            ..self.recorded(TraceName::ChannelCommit, from, clock::now())
+            ..sinks.event(tables, TraceName::ChannelCommit, from, clock::now())
         };
-        self.trace.push(event);
+        sinks.trace.push(event);
     }
 
     /// Says when an item was published: its age counts from now, on the clock of whoever reads it.
     #[inline]
-    fn published_now(&self, edge: usize, mut item: Staged) -> Staged {
-        item.published = self.lanes[self.tables.edges[edge].reader_lane].now;
+    fn published_now(&self, edge: usize, mut item: Staged, tables: &Tables) -> Staged {
+        item.published = self.lane_time(tables.edges[edge].reader_lane);
         item
     }
 
     /// Keeps an item for the next epoch.
-    fn defer(&mut self, edge: usize, item: Staged) -> Result<(), Halt> {
-        let item = self.published_now(edge, item);
-        match self.tables.edges[edge].kind {
-            EdgeKind::Async => return self.admit(edge, item),
+    fn defer(
+        &mut self,
+        edge: usize,
+        item: Staged,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) -> Result<(), Halt> {
+        let item = self.published_now(edge, item, tables);
+        match tables.edges[edge].kind {
+            EdgeKind::Async => return self.admit(edge, item, tables, sinks),
             EdgeKind::State => {
-                self.counts.publication.state += 1;
-                if let Some(key) = &self.tables.edges[edge].key {
+                sinks.counts.publication.state += 1;
+                if let Some(key) = &tables.edges[edge].key {
                     self.store_writes.push((key.clone(), item.payload.clone()));
                 }
             }
-            EdgeKind::Delay | EdgeKind::Immediate => self.counts.publication.delayed += 1,
+            EdgeKind::Delay | EdgeKind::Immediate => sinks.counts.publication.delayed += 1,
         }
         self.deferred.push(item);
         Ok(())
     }
 
     /// Lets an item onto an async edge, if it may have one more on its way.
-    fn admit(&mut self, edge: usize, item: Staged) -> Result<(), Halt> {
-        let limit = self.tables.edges[edge].max_inflight as u64;
-        let overflow = self.plan.graph.edges[edge].policy.overflow;
-        let full = limit > 0 && self.counts.asynchronous[edge].in_flight >= limit;
+    fn admit(
+        &mut self,
+        edge: usize,
+        item: Staged,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) -> Result<(), Halt> {
+        let limit = tables.edges[edge].max_inflight as u64;
+        let overflow = tables.plan.graph.edges[edge].policy.overflow;
+        let full = limit > 0 && sinks.counts.asynchronous[edge].in_flight >= limit;
         let replaces = matches!(overflow, Overflow::Overwrite | Overflow::DropOldest);
         if full && !replaces {
-            self.count_refused_async(edge, item.transaction);
+            self.count_refused_async(edge, item.transaction, tables, sinks);
             if overflow == Overflow::FailFast {
-                return self.refuse(edge, Refusal::FailFast, false, 1);
+                return self.refuse(edge, Refusal::FailFast, false, 1, tables, sinks);
             }
             return Ok(());
         }
@@ -236,40 +285,52 @@ impl Machine {
             if let Some(oldest) = oldest {
                 self.deferred.remove(oldest);
             }
-            let counts = &mut self.counts.asynchronous[edge];
+            let counts = &mut sinks.counts.asynchronous[edge];
             counts.in_flight -= 1;
             match overflow {
                 Overflow::Overwrite => counts.overwrite += 1,
                 _ => counts.dropped += 1,
             }
-            self.channels[edge].count_eviction(&mut self.health);
+            self[edge].count_eviction(&mut sinks.health);
         }
-        self.counts.publication.asynchronous += 1;
-        let counts = &mut self.counts.asynchronous[edge];
+        sinks.counts.publication.asynchronous += 1;
+        let counts = &mut sinks.counts.asynchronous[edge];
         counts.accepted += 1;
         counts.in_flight += 1;
         counts.max_in_flight = counts.max_in_flight.max(counts.in_flight);
-        self.trace_admission(edge, item.transaction, true);
+        Self::trace_admission(edge, item.transaction, true, tables, sinks);
         self.deferred.push(item);
         Ok(())
     }
 
     /// Counts what `publish` was told no for.
-    pub(crate) fn count_refused_async(&mut self, edge: usize, transaction: u64) {
-        self.counts.asynchronous[edge].rejected += 1;
-        self.channels[edge].raise(&mut self.health, HealthKind::TaskReject);
-        self.trace_admission(edge, transaction, false);
+    pub(crate) fn count_refused_async(
+        &mut self,
+        edge: usize,
+        transaction: u64,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) {
+        sinks.counts.asynchronous[edge].rejected += 1;
+        self[edge].raise(&mut sinks.health, HealthKind::TaskReject);
+        Self::trace_admission(edge, transaction, false, tables, sinks);
     }
 
-    fn trace_admission(&mut self, edge: usize, transaction: u64, accepted: bool) {
-        if !self.trace.on {
+    fn trace_admission(
+        edge: usize,
+        transaction: u64,
+        accepted: bool,
+        tables: &Tables,
+        sinks: &mut Sinks,
+    ) {
+        if !sinks.trace.on {
             return;
         }
-        let from = self.plan.edges[edge].from;
-        let mut event = self.recorded(TraceName::AsyncAdmission, from, clock::now());
+        let from = tables.plan.edges[edge].from;
+        let mut event = sinks.event(tables, TraceName::AsyncAdmission, from, clock::now());
         event.channel = edge as u32;
         event.transaction = transaction;
         event.attributes.push(("accepted", accepted.into()));
-        self.trace.push(event);
+        sinks.trace.push(event);
     }
 }

@@ -297,8 +297,10 @@ impl Machine {
     }
 
     fn reconfigure(&mut self, transaction: ConfigTransaction) -> Result<(), Halt> {
-        if self.tape.is_some() {
-            self.reconfigured.push(transaction.changes.clone());
+        if self.sinks.tape.is_some() {
+            self.recording
+                .reconfigured
+                .push(transaction.changes.clone());
         }
         let mut changes = Vec::with_capacity(transaction.changes.len());
         for (id, config) in transaction.changes {
@@ -310,13 +312,13 @@ impl Machine {
         }
         for (component, config) in &changes {
             self.note_config(TraceName::ConfigTransactionValidate, *component);
-            self.counts.run.config_validated += 1;
+            self.sinks.counts.run.config_validated += 1;
             self.ask(*component, |member| member.validate_config(config))
                 .map_err(|message| self.config_failed(*component, message))?;
         }
         for (done, (component, config)) in changes.iter().enumerate() {
             self.note_config(TraceName::ConfigTransactionApply, *component);
-            self.counts.run.config_applied += 1;
+            self.sinks.counts.run.config_applied += 1;
             if let Err(message) = self.ask(*component, |member| member.reconfigure(config)) {
                 let applied: Vec<usize> = changes[..=done].iter().map(|(c, _)| *c).collect();
                 self.roll_back(&applied);
@@ -327,7 +329,7 @@ impl Machine {
             self.note_config(TraceName::ConfigTransactionCommit, component);
             self.configs[component] = config;
         }
-        self.counts.run.config_committed += 1;
+        self.sinks.counts.run.config_committed += 1;
         Ok(())
     }
 
@@ -335,7 +337,7 @@ impl Machine {
     fn roll_back(&mut self, applied: &[usize]) {
         for &component in applied.iter().rev() {
             self.note_config(TraceName::ConfigTransactionRollback, component);
-            self.counts.run.config_rolled_back += 1;
+            self.sinks.counts.run.config_rolled_back += 1;
             let old = self.configs[component].clone();
             if let Err(message) = self.ask(component, |member| member.reconfigure(&old)) {
                 let message = format!("could not go back to its old configuration: {message}");
@@ -351,9 +353,9 @@ impl Machine {
     }
 
     fn note_config(&mut self, name: TraceName, component: usize) {
-        if self.trace.on {
+        if self.sinks.trace.on {
             let event = self.recorded(name, component, clock::now());
-            self.trace.push(event);
+            self.sinks.trace.push(event);
         }
     }
 

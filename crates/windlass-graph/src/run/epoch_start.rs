@@ -19,17 +19,20 @@ impl Machine {
         self.take_steps();
         self.record_epoch();
         self.tick_lanes();
+        self.channels
+            .set_lane_times(self.lanes.iter().map(|lane| lane.now));
         self.show_previous_ticks();
-        self.commit_deferred()?;
+        self.channels
+            .commit_deferred(&self.tables, &mut self.sinks)?;
         held.iter_mut().try_for_each(|held| self.commit(held))
     }
 
     /// What was written to the store becomes visible.
     pub(crate) fn commit_store(&mut self) {
-        if self.store_writes.is_empty() {
+        if self.channels.store_writes.is_empty() {
             return;
         }
-        let mut writes = std::mem::take(&mut self.store_writes);
+        let mut writes = std::mem::take(&mut self.channels.store_writes);
         let count = writes.len();
         self.set_env(|env| {
             let store = Arc::make_mut(&mut env.store);
@@ -37,19 +40,19 @@ impl Machine {
                 store.set(&key, value);
             }
         });
-        self.store_writes = writes;
-        self.counts.run.store_commits += 1;
-        if self.trace.on {
+        self.channels.store_writes = writes;
+        self.sinks.counts.run.store_commits += 1;
+        if self.sinks.trace.on {
             let mut event = Recorded::new(TraceName::StateCommit, self.env.epoch, clock::now());
             event.attributes.push(("keys", count.into()));
-            self.trace.push(event);
+            self.sinks.trace.push(event);
         }
     }
 
     fn show_previous_ticks(&mut self) {
         for &edge in &self.tables.previous_tick {
             let now = self.lanes[self.tables.edges[edge].reader_lane].now;
-            self.channels[edge].begin_epoch(now, &mut self.health);
+            self.channels[edge].begin_epoch(now, &mut self.sinks.health);
         }
     }
 }

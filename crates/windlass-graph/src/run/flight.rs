@@ -146,16 +146,16 @@ impl Machine {
     /// As `collect`, ahead of the component's turn: what its trigger and its lane have to say waits for that, too.
     pub(crate) fn collect_ahead(&mut self, component: usize) -> Result<Ahead, Halt> {
         let mut health = Health::new(&self.plan, false);
-        health.epoch = self.health.epoch;
-        std::mem::swap(&mut self.health, &mut health);
+        health.epoch = self.sinks.health.epoch;
+        std::mem::swap(&mut self.sinks.health, &mut health);
         let flight = self.collect(component, 0);
-        std::mem::swap(&mut self.health, &mut health);
+        std::mem::swap(&mut self.sinks.health, &mut health);
         flight.map(|flight| Ahead { flight, health })
     }
 
     /// The turn of what was collected ahead of it.
     pub(crate) async fn land_ahead(&mut self, mut ahead: Ahead) -> Result<(), Halt> {
-        self.health.merge(&mut ahead.health);
+        self.sinks.health.merge(&mut ahead.health);
         match ahead.flight {
             Some(flight) => self.land(flight).await.map(|_| ()),
             None => Ok(()),
@@ -172,12 +172,12 @@ impl Machine {
             return Ok(None);
         }
         let outside = self.outside_of(component);
-        let mut ready = self.ready.take().unwrap_or_default();
+        let mut ready = self.spare.ready.take().unwrap_or_default();
         let now = self.lanes[self.tables.components[component].lane].now;
         self.triggers[component].check(
-            &mut self.channels,
+            self.channels.as_mut_slice(),
             now,
-            &mut self.health,
+            &mut self.sinks.health,
             &mut ready,
             outside,
         );
@@ -189,7 +189,7 @@ impl Machine {
         while let Some(inputs) = ready.list.pop_front() {
             ready.recycle(inputs);
         }
-        self.ready = Some(ready);
+        self.spare.ready = Some(ready);
         flight
     }
 
@@ -233,7 +233,7 @@ impl Machine {
                 Some(message) => Place::Channel(message.edge),
                 None => Place::Component(component as u32),
             };
-            self.health.raise(HealthKind::SchedulerReject, place);
+            self.sinks.health.raise(HealthKind::SchedulerReject, place);
             ready.recycle(rejected);
         }
         Ok(())
@@ -355,7 +355,7 @@ impl Machine {
             true => self.land_together(&mut flight, &mut workers).await?,
             false => self.land_one_by_one(&mut flight, &mut workers).await?,
         }
-        self.clock = clock::now();
+        self.clock.latest = clock::now();
         let lane = self.tables.components[component].lane;
         let pool = self.pool(component);
         let pool = pool.map(|pool| (pool.workers.most_active(), pool.guarded()));
@@ -364,14 +364,14 @@ impl Machine {
             counts.active = most;
             counts.starvation_guard = guarded;
         }
-        if self.trace.on && self.plan.graph.lanes[lane].kind == LaneKind::ThreadPool {
+        if self.sinks.trace.on && self.plan.graph.lanes[lane].kind == LaneKind::ThreadPool {
             let mut span = self.recorded(TraceName::ThreadPoolBatch, component, flight.start);
-            span.duration = self.clock - flight.start;
+            span.duration = self.clock.latest - flight.start;
             workers.sort_unstable();
             workers.dedup();
             span.attributes.push(("worker_ids", json!(workers)));
             span.attributes.push(("invocations", flight.size.into()));
-            self.trace.push(span);
+            self.sinks.trace.push(span);
         }
         Ok(flight.size)
     }
@@ -388,10 +388,10 @@ impl Machine {
             called.extend(self.back(component, under_way).await?.called);
         }
         let width = self.pool(component).map_or(1, |pool| pool.width) as u64;
-        let counts = &mut self.counts.components[component];
+        let counts = &mut self.sinks.counts.components[component];
         counts.max_in_flight = counts.max_in_flight.max(flight.size.min(width));
         if !self.tables.components[component].in_order {
-            match self.script.as_deref() {
+            match self.recording.script.as_deref() {
                 Some(script) => {
                     called.sort_by_key(|c: &Called| script.position(c.finished.call.transaction));
                 }
@@ -479,7 +479,7 @@ impl Machine {
     }
 
     fn recycle(&mut self, inputs: Vec<Received>) {
-        if let Some(ready) = &mut self.ready {
+        if let Some(ready) = &mut self.spare.ready {
             ready.recycle(inputs);
         }
     }

@@ -103,7 +103,8 @@ impl Machine {
         let outside = self.outside_of(component);
         let now = self.lanes[self.tables.components[component].lane].now;
         // A member of a loop may publish to itself: what it has got is fixed before it runs.
-        if self.loop_buffer.is_none() && self.tables.components[component].plain.is_some() {
+        if self.channels.loop_buffer.is_none() && self.tables.components[component].plain.is_some()
+        {
             return self.step_plainly(component, now, outside);
         }
         self.step_by_trigger(component, now, outside, iteration)
@@ -118,11 +119,11 @@ impl Machine {
         outside: From,
         iteration: u64,
     ) -> Result<u64, Halt> {
-        let mut ready = self.ready.take().unwrap_or_default();
+        let mut ready = self.spare.ready.take().unwrap_or_default();
         self.triggers[component].check(
-            &mut self.channels,
+            self.channels.as_mut_slice(),
             now,
-            &mut self.health,
+            &mut self.sinks.health,
             &mut ready,
             outside,
         );
@@ -134,11 +135,11 @@ impl Machine {
                 result = self.invoke(component, &mut inputs, iteration);
             } else {
                 // The numbers of what follows do not depend on how many were called.
-                self.transaction += 1;
+                self.progress.transaction += 1;
             }
             ready.recycle(inputs);
         }
-        self.ready = Some(ready);
+        self.spare.ready = Some(ready);
         result.map(|()| invocations)
     }
 
@@ -148,18 +149,18 @@ impl Machine {
             let edges = machine.tables.components[component].plain.as_ref()?;
             edges.get(nth).map(|&edge| edge as usize)
         };
-        let mut inputs = std::mem::take(&mut self.inputs);
+        let mut inputs = std::mem::take(&mut self.spare.inputs);
         let mut invocations = 0;
         let mut ready = 0;
         let mut result = Ok(());
         let mut nth = 0;
         while let Some(edge) = edge_of(self, nth) {
             nth += 1;
-            for _ in 0..self.channels[edge].available(now, &mut self.health) {
+            for _ in 0..self.channels[edge].available(now, &mut self.sinks.health) {
                 if self.members[component].held {
                     break;
                 }
-                if !self.channels[edge].take_into(&mut inputs, now, &mut self.health) {
+                if !self.channels[edge].take_into(&mut inputs, now, &mut self.sinks.health) {
                     break;
                 }
                 ready += 1;
@@ -167,7 +168,7 @@ impl Machine {
                     invocations += 1;
                     result = self.invoke(component, &mut inputs, 0);
                 } else {
-                    self.transaction += 1;
+                    self.progress.transaction += 1;
                 }
                 inputs.clear();
             }
@@ -177,8 +178,8 @@ impl Machine {
             ready += 1;
             result = self.invoke(component, &mut inputs, 0);
         }
-        self.counts.plain_ready[component] += ready;
-        self.inputs = inputs;
+        self.sinks.counts.plain_ready[component] += ready;
+        self.spare.inputs = inputs;
         result.map(|()| invocations)
     }
 
@@ -188,13 +189,13 @@ impl Machine {
         inputs: &mut Vec<Received>,
         iteration: u64,
     ) -> Result<(), Halt> {
-        let mut out = self.outbox.take().unwrap_or_default();
+        let mut out = self.spare.outbox.take().unwrap_or_default();
         out.clear();
         self.fill_room(component, &mut out);
-        let start = if self.trace.on {
+        let start = if self.sinks.trace.on {
             clock::now()
         } else {
-            self.clock
+            self.clock.latest
         };
         let mut finished = Finished {
             call: self.next_call(component, inputs, iteration, start),
@@ -214,16 +215,16 @@ impl Machine {
                 }),
             };
         }
-        let end = match self.trace.on {
+        let end = match self.sinks.trace.on {
             true => clock::now(),
-            false => self.near.now(),
+            false => self.clock.near.now(),
         };
-        self.clock = end.max(start);
-        finished.end = self.clock;
+        self.clock.latest = end.max(start);
+        finished.end = self.clock.latest;
         let result = self
             .settle(component, &finished, &mut out)
             .and_then(|()| self.commit(&mut out.staged));
-        self.outbox = Some(out);
+        self.spare.outbox = Some(out);
         result
     }
 
@@ -235,16 +236,16 @@ impl Machine {
         iteration: u64,
         start: u64,
     ) -> Call {
-        self.transaction += 1;
+        self.progress.transaction += 1;
         let row = &self.tables.components[component];
         Call {
-            transaction: self.transaction,
+            transaction: self.progress.transaction,
             iteration,
             cancel_at: match row.max_callback {
                 0 => 0,
                 limit => start.saturating_add(limit),
             },
-            cancel_after: match self.script.is_some() {
+            cancel_after: match self.recording.script.is_some() {
                 true => self.played_cancel(),
                 false => None,
             },
@@ -260,11 +261,15 @@ impl Machine {
             let row = &self.tables.edges[edge as usize];
             let mut room = usize::MAX;
             if row.refuses_early {
-                let pending = self.counts.asynchronous[edge as usize].in_flight as usize;
+                let pending = self.sinks.counts.asynchronous[edge as usize].in_flight as usize;
                 room = row.max_inflight.saturating_sub(pending);
             }
             if row.holds_off {
-                let deferred = self.deferred.iter().filter(|item| item.edge == edge);
+                let deferred = self
+                    .channels
+                    .deferred
+                    .iter()
+                    .filter(|item| item.edge == edge);
                 let free = self.channels[edge as usize].room();
                 room = room.min(free.saturating_sub(deferred.count()));
             }
@@ -279,42 +284,47 @@ impl Machine {
         finished: &Finished,
         out: &mut Outbox,
     ) -> Result<(), Halt> {
-        self.ticks += 1;
-        if self.order.len() < self.order_capacity {
-            self.order.push(component as u32);
+        self.progress.ticks += 1;
+        if self.sinks.order.len() < self.sinks.order_capacity {
+            self.sinks.order.push(component as u32);
         }
         self.count_call(component, finished, out);
         if self.members[component].has_door {
             self.members[component].look_held(out.held);
         }
-        if self.tape.is_some() {
+        if self.sinks.tape.is_some() {
             self.record_call(component, finished, out);
         }
-        if self.trace.on {
+        if self.sinks.trace.on {
             self.trace_call(component, finished, out);
         }
         for &edge in &out.refused {
             // An edge that holds its source off loses nothing, and counts nothing.
             if self.tables.edges[edge as usize].refuses_early {
-                self.count_refused_async(edge as usize, finished.call.transaction);
+                self.channels.count_refused_async(
+                    edge as usize,
+                    finished.call.transaction,
+                    &self.tables,
+                    &mut self.sinks,
+                );
             }
         }
         if self.tables.components[component].is_finite_source {
-            self.source_publishes += u64::from(!out.staged.is_empty());
+            self.progress.source_publishes += u64::from(!out.staged.is_empty());
             let waits = !out.refused.is_empty() && out.staged.is_empty() && !out.finished;
-            self.held_ticks += u64::from(waits && finished.failed.is_none());
+            self.progress.held_ticks += u64::from(waits && finished.failed.is_none());
         }
         if let Some(message) = &finished.failed {
             return self.failed(component, message.clone(), out);
         }
         let member = &mut self.members[component];
         member.finished |= out.finished;
-        self.counts.publication.staged += out.staged.len() as u64;
-        self.counts.components[component].unconnected_publish += u64::from(out.unconnected);
+        self.sinks.counts.publication.staged += out.staged.len() as u64;
+        self.sinks.counts.components[component].unconnected_publish += u64::from(out.unconnected);
         if !out.state.is_empty() {
-            self.store_writes.append(&mut out.state);
+            self.channels.store_writes.append(&mut out.state);
         }
-        if let Some(buffer) = &mut self.loop_buffer
+        if let Some(buffer) = &mut self.channels.loop_buffer
             && out.report.is_some()
         {
             buffer.report = out.report.take();
@@ -325,7 +335,7 @@ impl Machine {
     fn count_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
         let row = &self.tables.components[component];
         let duration = finished.end - finished.start;
-        let counts = &mut self.counts.components[component];
+        let counts = &mut self.sinks.counts.components[component];
         counts.execution += 1;
         counts.last_duration_ns = duration;
         counts.max_duration_ns = counts.max_duration_ns.max(duration);
@@ -357,11 +367,11 @@ impl Machine {
             ..machine.recorded(name, component, at)
         };
         let begin = event(self, TraceName::ComponentExecuteBegin, finished.start);
-        self.trace.push(begin);
+        self.sinks.trace.push(begin);
         for staged in &out.staged {
             let mut publish = event(self, TraceName::ChannelPublish, staged.at);
             publish.channel = staged.edge;
-            self.trace.push(publish);
+            self.sinks.trace.push(publish);
         }
         let mut span = event(self, TraceName::ComponentExecute, finished.start);
         let duration = finished.end - finished.start;
@@ -369,9 +379,9 @@ impl Machine {
         if let Some(message) = &finished.failed {
             span.attributes.push(("error", message.as_str().into()));
         }
-        self.trace.push(span);
+        self.sinks.trace.push(span);
         let end = event(self, TraceName::ComponentExecuteEnd, finished.end);
-        self.trace.push(end);
+        self.sinks.trace.push(end);
         let budget = row.budget > 0 && duration > row.budget;
         let asked = row.max_callback > 0 && duration > row.max_callback;
         for (name, happened) in [
@@ -388,18 +398,18 @@ impl Machine {
         ] {
             if happened {
                 let event = event(self, name, finished.end);
-                self.trace.push(event);
+                self.sinks.trace.push(event);
             }
         }
     }
 
     /// What an error does: `on_error` says.
     fn failed(&mut self, component: usize, message: String, out: &mut Outbox) -> Result<(), Halt> {
-        self.counts.components[component].error += 1;
-        self.counts.publication.error_discarded += out.staged.len() as u64;
+        self.sinks.counts.components[component].error += 1;
+        self.sinks.counts.publication.error_discarded += out.staged.len() as u64;
         out.staged.clear();
         out.state.clear();
-        if let Some(buffer) = &mut self.loop_buffer {
+        if let Some(buffer) = &mut self.channels.loop_buffer {
             buffer.failed = true;
         }
         let on_error = match out.forced {
@@ -417,7 +427,7 @@ impl Machine {
             OnError::FailFast => return Err(Halt),
             OnError::Continue => {}
             OnError::Isolate => {
-                self.counts.run.isolated += 1;
+                self.sinks.counts.run.isolated += 1;
                 self.deactivate(component);
             }
         }

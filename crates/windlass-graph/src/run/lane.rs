@@ -134,7 +134,7 @@ const SKIPPED_TRACED: u64 = 64;
 impl Machine {
     /// Says which of the lanes that wait for steps are due in this epoch.
     pub(crate) fn take_steps(&mut self) {
-        if !self.has_turns || self.script.is_some() {
+        if !self.clock.has_turns || self.recording.script.is_some() {
             return;
         }
         for (place, steps) in self.inbox.take_steps() {
@@ -165,14 +165,14 @@ impl Machine {
             if !self.lanes[place].is_due {
                 continue;
             }
-            if !self.on_clock {
+            if !self.clock.is_real {
                 let nearest = self.nearest_wake(place);
                 self.lanes[place].simulate_tick(nearest);
             }
             let lane = &mut self.lanes[place];
             lane.counts.ticks += 1;
             lane.tick_used = 0;
-            if lane.kind == LaneKind::FixedRate && self.trace.on {
+            if lane.kind == LaneKind::FixedRate && self.sinks.trace.on {
                 let at = windlass_core::sync::clock::now();
                 self.note_tick(place, TraceName::FixedRateTickBegin, at, 0);
             }
@@ -205,7 +205,7 @@ impl Machine {
             let ended = self.end_cadence(place);
             let over = over_budget || ended.as_ref().is_some_and(|ended| ended.late);
             self.lanes[place].counts.overruns += u64::from(over);
-            if self.trace.on {
+            if self.sinks.trace.on {
                 self.note_tick(place, TraceName::FixedRateTick, start, end - start);
                 self.note_tick(place, TraceName::FixedRateTickEnd, end, 0);
                 if over {
@@ -226,11 +226,12 @@ impl Machine {
     /// A tick has ended after its deadline: `on_deadline_miss` says what that does.
     fn miss_deadline(&mut self, place: usize, at: u64) -> Result<(), Halt> {
         self.lanes[place].counts.deadline_misses += 1;
-        if self.trace.on {
+        if self.sinks.trace.on {
             self.note_tick(place, TraceName::FixedRateDeadlineMiss, at, 0);
         }
         let lane = &self.plan.graph.lanes[place];
-        self.health
+        self.sinks
+            .health
             .raise(HealthKind::LaneDeadlineMiss, Place::Lane(place as u32));
         if lane.on_deadline_miss == OnDeadlineMiss::Stop {
             let message = format!(
@@ -248,6 +249,6 @@ impl Machine {
             duration,
             ..Recorded::new(name, self.env.epoch, at)
         };
-        self.trace.push(event);
+        self.sinks.trace.push(event);
     }
 }

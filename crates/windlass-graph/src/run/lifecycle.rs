@@ -44,7 +44,7 @@ impl Machine {
                 ErrorCode::ComponentConfigure,
                 configured,
             )?;
-            if self.members[component].preemptible && self.script.is_none() {
+            if self.members[component].preemptible && self.recording.script.is_none() {
                 self.add_deadline(component)?;
             }
             let activated = self.ask(component, |member| member.activate());
@@ -55,7 +55,7 @@ impl Machine {
                 activated,
             )?;
             self.members[component].active = true;
-            self.counts.run.activated += 1;
+            self.sinks.counts.run.activated += 1;
             let reentrant = self.ask(component, |member| Ok(member.reentrant()));
             let reentrant = reentrant.map_err(|message| {
                 let code = ErrorCode::ComponentActivate;
@@ -70,7 +70,7 @@ impl Machine {
             for &component in &plan.start_order {
                 let reset = self.ask(component, |member| member.reset());
                 self.must(component, "reset", ErrorCode::ComponentReset, reset)?;
-                self.counts.run.reset += 1;
+                self.sinks.counts.run.reset += 1;
                 self.note_life(TraceName::ComponentReset, component);
             }
         }
@@ -88,7 +88,7 @@ impl Machine {
             };
             let restored = self.ask(component, |member| member.restore(kept));
             self.must(component, "restore", ErrorCode::ComponentRestore, restored)?;
-            self.counts.run.restored += 1;
+            self.sinks.counts.run.restored += 1;
             self.note_life(TraceName::ComponentRestore, component);
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Machine {
             }
             match self.ask(component, |member| member.snapshot()) {
                 Ok(kept) => {
-                    self.counts.run.snapshots += 1;
+                    self.sinks.counts.run.snapshots += 1;
                     self.note_life(TraceName::ComponentSnapshot, component);
                     let id = plan.graph.components[component].id.clone();
                     snapshot.components.extend(kept.map(|kept| (id, kept)));
@@ -167,7 +167,7 @@ impl Machine {
     /// Stops one component; its trigger is not looked at any more.
     pub(crate) fn deactivate(&mut self, component: usize) {
         self.members[component].active = false;
-        self.counts.run.deactivated += 1;
+        self.sinks.counts.run.deactivated += 1;
         if let Err(message) = self.ask(component, |member| member.deactivate()) {
             let code = ErrorCode::ComponentDeactivate;
             self.add_error("deactivate", code, Some(component), message, false);
@@ -185,9 +185,9 @@ impl Machine {
     }
 
     fn note_life(&mut self, name: TraceName, component: usize) {
-        if self.trace.on {
+        if self.sinks.trace.on {
             let event = self.recorded(name, component, clock::now());
-            self.trace.push(event);
+            self.sinks.trace.push(event);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use windlass_core::sync::clock;
 
+use super::channels::Channels;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
 use super::tables::nanos;
@@ -135,7 +136,7 @@ impl Machine {
     /// Drops what has come from outside, but for the newest `but` of each edge.
     fn drop_inputs(&mut self, region: usize, but: usize) {
         for edge in self.edges_into(region) {
-            self.channels[edge].drop_unread(but, &mut self.health);
+            self.channels[edge].drop_unread(but, &mut self.sinks.health);
         }
     }
 
@@ -143,7 +144,7 @@ impl Machine {
     pub(crate) async fn iterate(&mut self, region: usize, composite: usize) -> Result<(), Halt> {
         let policy = self.plan.graph.loops[composite].policy.clone();
         let compares = policy.convergence == Some(Convergence::StableState);
-        self.loop_buffer = Some(LoopBuffer {
+        self.channels.loop_buffer = Some(LoopBuffer {
             region,
             held: Vec::new(),
             report: None,
@@ -164,6 +165,7 @@ impl Machine {
             let ran = self.pass(region, composite, pass).await;
             let failed = ran.is_err()
                 || self
+                    .channels
                     .loop_buffer
                     .as_ref()
                     .is_some_and(|buffer| buffer.failed);
@@ -183,7 +185,7 @@ impl Machine {
                 }
                 _ => {}
             }
-            self.counts.loops[composite].iterations += 1;
+            self.sinks.counts.loops[composite].iterations += 1;
             if let Some(converged) = self.convergence(composite, &policy, pass) {
                 stopped = converged;
                 break;
@@ -198,7 +200,7 @@ impl Machine {
 
     /// Whether the run was asked to stop; in a replay, whether it was then.
     fn is_loop_cancelled(&mut self, composite: usize, pass: u64) -> bool {
-        if self.script.is_some() {
+        if self.recording.script.is_some() {
             let cancelled = self.played_loop_stop(composite, pass) == Some(false);
             if cancelled {
                 self.record_loop(composite, pass, false);
@@ -220,7 +222,7 @@ impl Machine {
         pass: u64,
         begun: u64,
     ) -> bool {
-        if self.script.is_some() {
+        if self.recording.script.is_some() {
             let over = self.played_loop_stop(composite, pass) == Some(true);
             if over {
                 self.record_loop(composite, pass, true);
@@ -237,11 +239,11 @@ impl Machine {
     /// One pass over the members; gives how many invocations there were.
     async fn pass(&mut self, region: usize, composite: usize, pass: u64) -> Result<u64, Halt> {
         let start = clock::now();
-        let before = (self.trace.events.len(), self.trace.dropped);
-        if self.trace.on {
+        let before = (self.sinks.trace.events.len(), self.sinks.trace.dropped);
+        if self.sinks.trace.on {
             self.note_loop(composite, TraceName::LoopIterationBegin, start, 0);
         }
-        if let Some(buffer) = &mut self.loop_buffer {
+        if let Some(buffer) = &mut self.channels.loop_buffer {
             buffer.report = None;
             if let Some([this, last]) = &mut buffer.passes {
                 std::mem::swap(this, last);
@@ -253,23 +255,23 @@ impl Machine {
         for &member in &plan.regions[region].components {
             ran += self.step(member, pass).await?;
         }
-        if self.trace.on && ran > 0 {
+        if self.sinks.trace.on && ran > 0 {
             let end = clock::now();
             self.note_loop(composite, TraceName::LoopIteration, start, end - start);
             self.note_loop(composite, TraceName::LoopIterationEnd, end, 0);
-        } else if self.trace.on {
-            self.trace.events.truncate(before.0);
-            self.trace.dropped = before.1;
+        } else if self.sinks.trace.on {
+            self.sinks.trace.events.truncate(before.0);
+            self.sinks.trace.dropped = before.1;
         }
         Ok(ran)
     }
 
     /// Whether the pass that has ended was the last one.
     fn convergence(&mut self, composite: usize, policy: &LoopPolicy, pass: u64) -> Option<Stopped> {
-        let buffer = self.loop_buffer.as_ref()?;
+        let buffer = self.channels.loop_buffer.as_ref()?;
         if let Some(report) = &buffer.report {
             if report.residual.is_some() {
-                self.counts.loops[composite].residual = report.residual;
+                self.sinks.counts.loops[composite].residual = report.residual;
             }
             let threshold = policy.residual_threshold;
             let small = threshold.zip(report.residual).is_some_and(|(t, r)| r <= t);
@@ -300,7 +302,7 @@ impl Machine {
         let now = self.loop_now(composite);
         self.loops[composite].last_run = Some(now);
         self.loops[composite].runs += 1;
-        let counts = &mut self.counts.loops[composite];
+        let counts = &mut self.sinks.counts.loops[composite];
         counts.runs += 1;
         counts.stop_reason = Some(stopped.reason());
         let event = match stopped {
@@ -326,7 +328,7 @@ impl Machine {
                 TraceName::LoopError
             }
         };
-        if self.trace.on {
+        if self.sinks.trace.on {
             let at = clock::now();
             if stopped == Stopped::Cancelled {
                 self.note_loop(composite, TraceName::LoopCancellationRequested, at, 0);
@@ -334,7 +336,7 @@ impl Machine {
             let mut event = self.loop_event(composite, event, at, 0);
             let reason = stopped.reason().into();
             event.attributes.push(("loop_stop_reason", reason));
-            self.trace.push(event);
+            self.sinks.trace.push(event);
         }
         if stopped == Stopped::ComponentError {
             self.discard_held(composite);
@@ -360,14 +362,14 @@ impl Machine {
     }
 
     fn discard_held(&mut self, composite: usize) {
-        let Some(buffer) = &mut self.loop_buffer else {
+        let Some(buffer) = &mut self.channels.loop_buffer else {
             return;
         };
         let discarded = buffer.held.len() as u64;
         buffer.held.clear();
-        self.counts.publication.composite_discarded += discarded;
-        self.counts.loops[composite].output_discarded += discarded;
-        if discarded > 0 && self.trace.on {
+        self.sinks.counts.publication.composite_discarded += discarded;
+        self.sinks.counts.loops[composite].output_discarded += discarded;
+        if discarded > 0 && self.sinks.trace.on {
             let at = clock::now();
             self.note_loop(composite, TraceName::LoopOutputDiscarded, at, 0);
         }
@@ -375,12 +377,29 @@ impl Machine {
 
     /// The loop is over: what it held becomes visible.
     pub(crate) fn end_hold(&mut self) -> Result<(), Halt> {
-        match self.loop_buffer.take() {
+        match self.channels.loop_buffer.take() {
             Some(mut buffer) => self.commit(&mut buffer.held),
             None => Ok(()),
         }
     }
 
+    fn note_loop(&mut self, composite: usize, name: TraceName, at: u64, duration: u64) {
+        let event = self.loop_event(composite, name, at, duration);
+        self.sinks.trace.push(event);
+    }
+
+    fn loop_event(&self, composite: usize, name: TraceName, at: u64, duration: u64) -> Recorded {
+        let mut event = Recorded {
+            duration,
+            ..Recorded::new(name, self.env.epoch, at)
+        };
+        let id = self.plan.graph.loops[composite].id.as_str();
+        event.attributes.push(("loop", id.into()));
+        event
+    }
+}
+
+impl Channels {
     /// Keeps what a member publishes to the outside.
     pub(crate) fn hold_back(&mut self, item: Staged) {
         if let Some(buffer) = &mut self.loop_buffer {
@@ -397,20 +416,5 @@ impl Machine {
         {
             this.extend(items.iter().map(|item| (item.edge, item.payload.clone())));
         }
-    }
-
-    fn note_loop(&mut self, composite: usize, name: TraceName, at: u64, duration: u64) {
-        let event = self.loop_event(composite, name, at, duration);
-        self.trace.push(event);
-    }
-
-    fn loop_event(&self, composite: usize, name: TraceName, at: u64, duration: u64) -> Recorded {
-        let mut event = Recorded {
-            duration,
-            ..Recorded::new(name, self.env.epoch, at)
-        };
-        let id = self.plan.graph.loops[composite].id.as_str();
-        event.attributes.push(("loop", id.into()));
-        event
     }
 }

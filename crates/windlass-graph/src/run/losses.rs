@@ -95,7 +95,7 @@ impl Machine {
                 .inputs
                 .is_empty();
             let not_accepted = match edge.kind {
-                EdgeKind::Async if !is_source => self.counts.asynchronous[place].rejected,
+                EdgeKind::Async if !is_source => self.sinks.counts.asynchronous[place].rejected,
                 _ => 0,
             };
             add(LossKind::Replaced, &edge.id, counts.lost);
@@ -118,7 +118,11 @@ impl Machine {
                 + counts.condition_suppressed;
             add(LossKind::DroppedByTrigger, id, dropped);
             if reason != StopReason::Error {
-                add(LossKind::Failed, id, self.counts.components[place].error);
+                add(
+                    LossKind::Failed,
+                    id,
+                    self.sinks.counts.components[place].error,
+                );
             }
             if reason == StopReason::Idle {
                 let waiting = trigger.waiting() as u64;
@@ -148,6 +152,6 @@ impl Machine {
             .map(|component| self.lanes[self.tables.components[component].lane].now)
             .peekable();
         clocks.peek()?;
-        Some(clocks.fold(self.source_publishes, u64::wrapping_add))
+        Some(clocks.fold(self.progress.source_publishes, u64::wrapping_add))
     }
 }

@@ -14,27 +14,28 @@ use windlass_runtime::dispatch::Attributes;
 
 use super::async_loop::AsyncLoop;
 use super::channel::Channel;
+use super::channels::Channels;
+use super::clock::RunClock;
 use super::control::Inbox;
 use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts, RunCounts};
-use super::health::{Health, Place};
+use super::health::Place;
 use super::lane::LaneState;
-use super::loops::{LoopBuffer, LoopState};
-use super::observer_feed::ObserverFeed;
+use super::loops::LoopState;
 use super::options::RunOptions;
 use super::overlap::Overlap;
-use super::result::{ErrorCode, RuntimeError};
+use super::result::ErrorCode;
+use super::sinks::Sinks;
 use super::store::Store;
 use super::tables::{NOT_HERE, Tables};
 use super::tap::Tapping;
 use super::threads::Memory;
-use super::trace::{Recorded, TraceName, Tracing};
+use super::trace::{Recorded, TraceName};
 use super::trigger::{Ready, Trigger};
 use super::watch::{CallDeadline, Watch};
 use crate::component::{Component, Door, Env, Outbox, Received, Reentrant, Staged};
-use crate::record::{Script, Tape};
+use crate::record::Script;
 use windlass_plan::compile::{Plan, Region};
 use windlass_plan::model::Config;
-use windlass_value::Payload;
 
 /// Everything that a run owns.
 pub(crate) struct Machine {
@@ -44,36 +45,17 @@ pub(crate) struct Machine {
     pub(crate) members: Vec<Member>,
     /// The components that have a door to the world outside.
     pub(crate) doors: Vec<usize>,
-    pub(crate) channels: Vec<Channel>,
+    pub(crate) channels: Channels,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) lanes: Vec<LaneState>,
     pub(crate) loops: Vec<LoopState>,
-    /// What becomes visible when the next epoch begins.
-    pub(crate) deferred: Vec<Staged>,
-    pub(crate) store_writes: Vec<(Arc<str>, Payload)>,
-    /// What a loop that is running keeps to itself.
-    pub(crate) loop_buffer: Option<LoopBuffer>,
     pub(crate) async_loops: Vec<AsyncLoop>,
     pub(crate) taps: Vec<Tapping>,
     pub(crate) inbox: Arc<Inbox>,
     /// The configuration of each component, as it is now.
     pub(crate) configs: Vec<Config>,
-    pub(crate) health: Health,
-    pub(crate) trace: Tracing,
-    pub(crate) counts: Counts,
-    pub(crate) order: Vec<u32>,
-    pub(crate) order_capacity: usize,
-    /// What each epoch took, if somebody asks.
-    pub(crate) epoch_times: Option<Vec<u64>>,
-    pub(crate) ticks: u64,
-    /// Invocations of sources that did nothing, because an edge had no room.
-    pub(crate) held_ticks: u64,
-    /// Invocations of sources that come to an end in which they published something.
-    pub(crate) source_publishes: u64,
-    pub(crate) transaction: u64,
-    /// How many loops were sent off.
-    pub(crate) launched: u64,
-    pub(crate) errors: Vec<RuntimeError>,
+    pub(crate) sinks: Sinks,
+    pub(crate) progress: Progress,
     /// The components that were ended by force, because the run had to stop.
     pub(crate) forced: Vec<usize>,
     /// What the thread that drives the run was found to have, if that is its own.
@@ -81,30 +63,42 @@ pub(crate) struct Machine {
     pub(crate) memory: Memory,
     /// Who ends invocations that take too long, if some may not.
     pub(crate) watch: Option<Arc<Watch>>,
-    /// Who is told what happens.
-    pub(crate) observer_feed: Option<Box<ObserverFeed>>,
-    /// What it writes down about itself.
-    pub(crate) tape: Option<Tape>,
+    pub(crate) recording: RecordState,
+    pub(crate) clock: RunClock,
+    pub(crate) spare: Spare,
+}
+
+/// How far a run is.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// Invocations so far.
+    pub(crate) ticks: u64,
+    /// Invocations of sources that did nothing, because an edge had no room.
+    pub(crate) held_ticks: u64,
+    /// Invocations of sources that come to an end in which they published something.
+    pub(crate) source_publishes: u64,
+    /// The number of the latest invocation.
+    pub(crate) transaction: u64,
+    /// How many loops were sent off.
+    pub(crate) launched: u64,
+}
+
+/// What a recording decides in a replay, and what the next line of a recording will say.
+#[derive(Debug, Default)]
+pub(crate) struct RecordState {
     /// What a recording has decided.
     pub(crate) script: Option<Arc<Script>>,
     /// In a replay in real time: the loops that come back in this epoch.
     pub(crate) joins: Option<Vec<String>>,
-    /// The loops that came back in this epoch, for the tape.
+    /// The loops that came back in this epoch.
     pub(crate) joined: Vec<String>,
-    /// New configurations of this epoch, for the tape.
+    /// New configurations of this epoch.
     pub(crate) reconfigured: Vec<Vec<(String, Config)>>,
-    pub(crate) began: u64,
-    /// Whether time is real.
-    pub(crate) on_clock: bool,
-    /// Whether there are epochs in which not all lanes are due.
-    pub(crate) has_turns: bool,
-    /// Where it counts from then.
-    pub(crate) clock_zero: u64,
-    /// The last reading of the real clock: the end of one invocation is the start of the next.
-    pub(crate) clock: u64,
-    /// The look at the clock at the begin of this epoch.
-    pub(crate) near: CoarseClock,
-    /// Not here while they are in use.
+}
+
+/// Buffers of invocations, to be used again. A buffer is not here while it is in use.
+#[derive(Default)]
+pub(crate) struct Spare {
     pub(crate) ready: Option<Box<Ready>>,
     pub(crate) outbox: Option<Box<Outbox>>,
     pub(crate) inputs: Vec<Received>,
@@ -194,54 +188,25 @@ impl Machine {
             tables: Arc::new(tables),
             members,
             doors: Vec::new(),
-            channels,
+            channels: Channels::new(channels, lanes.iter().map(|lane| lane.now).collect()),
             triggers: (0..graph.components.len())
                 .map(|c| Trigger::new(&plan, c))
                 .collect(),
             lanes,
             loops: graph.loops.iter().map(|_| LoopState::default()).collect(),
-            deferred: Vec::new(),
-            store_writes: Vec::new(),
-            loop_buffer: None,
             async_loops: Vec::new(),
             taps: Vec::new(),
             inbox,
             configs: graph.components.iter().map(|c| c.config.clone()).collect(),
-            health: Health::new(&plan, tracing),
-            trace: Tracing::new(tracing, options),
-            counts: Counts::of(&plan),
-            order: Vec::new(),
-            order_capacity: options.order_capacity,
-            epoch_times: options.epoch_times.then(Vec::new),
-            ticks: 0,
-            held_ticks: 0,
-            source_publishes: 0,
-            transaction: 0,
-            launched: 0,
-            errors: Vec::new(),
+            sinks: Sinks::new(&plan, options, tracing),
+            progress: Progress::default(),
             forced: Vec::new(),
             driver: None,
             memory: Memory::default(),
             watch: None,
-            observer_feed: options
-                .observer
-                .clone()
-                .map(ObserverFeed::new)
-                .map(Box::new),
-            tape: None,
-            script: None,
-            reconfigured: Vec::new(),
-            joins: None,
-            joined: Vec::new(),
-            began: clock::now(),
-            on_clock: false,
-            has_turns: false,
-            clock_zero: 0,
-            clock: 0,
-            near: CoarseClock::default(),
-            ready: None,
-            outbox: None,
-            inputs: Vec::new(),
+            recording: RecordState::default(),
+            clock: RunClock::new(),
+            spare: Spare::default(),
             plan,
         }
     }
@@ -249,9 +214,9 @@ impl Machine {
     /// One epoch; gives whether anything ran. A source that waits for room does not count, unless its reader may not
     /// have had its turn: if nothing else runs either, nothing will ever make room.
     pub(crate) async fn epoch(&mut self) -> Result<bool, Halt> {
-        let ran = |machine: &Machine| match machine.has_turns {
-            true => machine.ticks,
-            false => machine.ticks - machine.held_ticks,
+        let ran = |machine: &Machine| match machine.clock.has_turns {
+            true => machine.progress.ticks,
+            false => machine.progress.ticks - machine.progress.held_ticks,
         };
         let before = ran(self);
         let start = self.begin_iteration();
@@ -305,7 +270,7 @@ impl Machine {
 
     /// Whether none of its lanes is due in this epoch.
     pub(crate) fn skips(&self, region: &Region) -> bool {
-        self.has_turns && !self.is_due(region)
+        self.clock.has_turns && !self.is_due(region)
     }
 
     /// Whether a lane of one of its members is due.
@@ -325,11 +290,12 @@ impl Machine {
     fn begin_iteration(&mut self) -> u64 {
         let epoch = self.env.epoch + 1;
         self.set_env(|env| env.epoch = epoch);
-        self.health.epoch = epoch;
-        self.near = CoarseClock::look();
-        let start = self.near.at();
-        self.clock = start;
-        if self.trace.on {
+        self.sinks.epoch = epoch;
+        self.sinks.health.epoch = epoch;
+        self.clock.near = CoarseClock::look();
+        let start = self.clock.near.at();
+        self.clock.latest = start;
+        if self.sinks.trace.on {
             self.note(TraceName::SchedulerIterationBegin, start);
         }
         start
@@ -337,17 +303,17 @@ impl Machine {
 
     fn end_iteration(&mut self, start: u64) -> Result<(), Halt> {
         let end = clock::now();
-        if let Some(times) = &mut self.epoch_times
-            && times.len() < self.order_capacity
+        if let Some(times) = &mut self.sinks.epoch_times
+            && times.len() < self.sinks.order_capacity
         {
             times.push(end - start);
         }
-        self.inbox.set_progress(self.env.epoch, self.ticks);
+        self.inbox.set_progress(self.env.epoch, self.progress.ticks);
         let ended = self.end_ticks(start, end);
-        if self.trace.on {
+        if self.sinks.trace.on {
             let mut span = Recorded::new(TraceName::SchedulerIteration, self.env.epoch, start);
             span.duration = end - start;
-            self.trace.push(span);
+            self.sinks.trace.push(span);
             self.note(TraceName::SchedulerIterationEnd, end);
         }
         ended
@@ -376,25 +342,29 @@ impl Machine {
 
     /// Records an event that is of no component.
     pub(crate) fn note(&mut self, name: TraceName, at: u64) {
-        self.trace.push(Recorded::new(name, self.env.epoch, at));
+        self.sinks
+            .trace
+            .push(Recorded::new(name, self.env.epoch, at));
     }
 
     /// An event of a component.
     pub(crate) fn recorded(&self, name: TraceName, component: usize, at: u64) -> Recorded {
-        Recorded {
-            component: component as u32,
-            lane: self.tables.components[component].lane as u32,
-            ..Recorded::new(name, self.env.epoch, at)
-        }
+        self.sinks.event(&self.tables, name, component, at)
+    }
+
+    /// Commits what a component has published; the list is empty afterwards.
+    #[inline]
+    pub(crate) fn commit(&mut self, staged: &mut Vec<Staged>) -> Result<(), Halt> {
+        self.channels.commit(staged, &self.tables, &mut self.sinks)
     }
 
     /// Records the health events that have come.
     pub(crate) fn trace_health(&mut self) {
-        if !self.health.has_fresh() {
+        if !self.sinks.health.has_fresh() {
             return;
         }
         let at = clock::now();
-        for (kind, place) in self.health.take_fresh() {
+        for (kind, place) in self.sinks.health.take_fresh() {
             let mut event = match place {
                 Place::Channel(edge) => {
                     let to = self.plan.edges[edge as usize].to;
@@ -411,7 +381,7 @@ impl Machine {
                 },
             };
             event.attributes.push(("kind", kind.name().into()));
-            self.trace.push(event);
+            self.sinks.trace.push(event);
         }
     }
 
@@ -423,8 +393,7 @@ impl Machine {
         component: Option<usize>,
         message: String,
     ) -> Halt {
-        self.add_error(phase, code, component, message, true);
-        Halt
+        self.sinks.halt(&self.plan, phase, code, component, message)
     }
 
     pub(crate) fn add_error(
@@ -435,25 +404,10 @@ impl Machine {
         message: String,
         fatal: bool,
     ) {
-        // A component that fails at every message must not fill the memory.
-        if !fatal && self.errors.len() >= ERRORS {
-            return;
-        }
-        let component = component.map(|c| &self.plan.graph.components[c]);
-        self.errors.push(RuntimeError {
-            phase: phase.to_owned(),
-            component_id: component.map_or_else(String::new, |c| c.id.clone()),
-            lane: component.map_or_else(String::new, |c| c.execution.lane.clone()),
-            message,
-            code,
-            trace_id: format!("{}#1", self.plan.graph.name),
-            fatal,
-        });
+        self.sinks
+            .add_error(&self.plan, phase, code, component, message, fatal);
     }
 }
-
-/// How many errors that did not end the run are kept; all are counted.
-const ERRORS: usize = 1024;
 
 impl Counts {
     pub(crate) fn of(plan: &Plan) -> Counts {

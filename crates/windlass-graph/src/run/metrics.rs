@@ -163,7 +163,7 @@ impl Machine {
     fn component_metrics(&self, samples: &mut Vec<Sample>) {
         for (place, component) in self.plan.graph.components.iter().enumerate() {
             let (id, lane) = (&component.id, &component.execution.lane);
-            let counts = &self.counts.components[place];
+            let counts = &self.sinks.counts.components[place];
             add!(subject(samples, id, lane, ""),
                 "runtime.component.execution_count": counts.execution,
                 "runtime.component.error_count": counts.error,
@@ -187,7 +187,7 @@ impl Machine {
             }
             let counts = &self.triggers[place].counts;
             add!(subject(samples, id, lane, ""),
-                "runtime.trigger.ready_count": counts.ready + self.counts.plain_ready[place],
+                "runtime.trigger.ready_count": counts.ready + self.sinks.counts.plain_ready[place],
                 "runtime.trigger.suppressed_count": counts.suppressed,
                 "runtime.trigger.coalesced_count": counts.coalesced,
                 "runtime.trigger.timeout_drop_count": counts.timeout_drop,
@@ -221,7 +221,7 @@ impl Machine {
                 "runtime.channel.message_age_ms": counts.message_age as f64 / NS_PER_MS,
             );
             if edge.kind == windlass_plan::model::EdgeKind::Async {
-                let counts = &self.counts.asynchronous[place];
+                let counts = &self.sinks.counts.asynchronous[place];
                 add!(subject(samples, "", "", &edge.id),
                     "runtime.async.accepted_count": counts.accepted,
                     "runtime.async.rejected_count": counts.rejected,
@@ -237,7 +237,7 @@ impl Machine {
     }
 
     fn loop_metrics(&self, samples: &mut Vec<Sample>) {
-        for (composite, counts) in self.plan.graph.loops.iter().zip(&self.counts.loops) {
+        for (composite, counts) in self.plan.graph.loops.iter().zip(&self.sinks.counts.loops) {
             let mut of = subject(samples, "", "", "");
             of.tags.push(("loop", composite.id.clone()));
             let reason = counts.stop_reason.unwrap_or("not_started");
@@ -262,8 +262,8 @@ impl Machine {
             .map(|observer| observer.counts())
             .unwrap_or_default();
         let failed = observer.map_or(0, |observer| observer.failures().len());
-        let publication = &self.counts.publication;
-        let run = &self.counts.run;
+        let publication = &self.sinks.counts.publication;
+        let run = &self.sinks.counts.run;
         add!(subject(samples, "", "", ""),
             "runtime.publication.staged": publication.staged,
             "runtime.publication.committed": publication.committed,
@@ -274,9 +274,9 @@ impl Machine {
             "runtime.publication.failed_commit": publication.failed_commit,
             "runtime.publication.composite_discarded": publication.composite_discarded,
             "runtime.publication.error_discarded": publication.error_discarded,
-            "runtime.health.event_count": self.health.raised,
-            "runtime.health.coalesced_count": self.health.coalesced,
-            "runtime.health.dropped_count": self.health.dropped,
+            "runtime.health.event_count": self.sinks.health.raised,
+            "runtime.health.coalesced_count": self.sinks.health.coalesced,
+            "runtime.health.dropped_count": self.sinks.health.dropped,
             "runtime.state.key_count": self.env.store.len(),
             "runtime.state.commit_count": run.store_commits,
             "runtime.config.validate_count": run.config_validated,
@@ -290,8 +290,8 @@ impl Machine {
             "runtime.lifecycle.reset_count": run.reset,
             "runtime.lifecycle.snapshot_count": run.snapshots,
             "runtime.lifecycle.isolated_count": run.isolated,
-            "runtime.trace.event_count": self.trace.count(),
-            "runtime.trace.dropped_count": self.trace.dropped,
+            "runtime.trace.event_count": self.sinks.trace.count(),
+            "runtime.trace.dropped_count": self.sinks.trace.dropped,
             "runtime.observer.event_count": observed.events,
             "runtime.observer.dropped_count": observed.dropped,
             "runtime.observer.assertion_failure_count": failed,

@@ -3,6 +3,8 @@
 mod async_loop;
 mod cadence;
 mod channel;
+mod channels;
+mod clock;
 mod commit;
 mod control;
 mod counts;
@@ -25,6 +27,7 @@ mod overlap;
 mod prepared;
 mod recorder;
 mod result;
+mod sinks;
 mod store;
 mod tables;
 mod tap;

@@ -54,7 +54,7 @@ impl ObserverFeed {
 
 impl Machine {
     pub(crate) fn observe_start(&mut self) {
-        let Some(feed) = &self.observer_feed else {
+        let Some(feed) = &self.sinks.observer_feed else {
             return;
         };
         let event = Observed::new("run_started", 0, 0).with("graph", self.plan.graph.name.as_str());
@@ -63,10 +63,10 @@ impl Machine {
 
     /// An epoch has ended; gives whether the run should.
     pub(crate) fn observe_epoch(&mut self) -> bool {
-        let Some(mut feed) = self.observer_feed.take() else {
+        let Some(mut feed) = self.sinks.observer_feed.take() else {
             return false;
         };
-        let at = clock::now().saturating_sub(self.began);
+        let at = clock::now().saturating_sub(self.clock.began);
         self.observe_faults(&mut feed, at);
         if feed.observer.wants(Level::Debug) {
             self.observe_trace(&mut feed);
@@ -77,7 +77,7 @@ impl Machine {
             self.report_epochs(&mut feed, at);
         }
         let stops = feed.observer.stops();
-        self.observer_feed = Some(feed);
+        self.sinks.observer_feed = Some(feed);
         stops
     }
 
@@ -91,8 +91,8 @@ impl Machine {
     }
 
     fn observe_trace(&mut self, feed: &mut ObserverFeed) {
-        let fresh = self.trace.since(feed.traced);
-        for event in Trace::resolve_all(fresh, &self.plan, self.began) {
+        let fresh = self.sinks.trace.since(feed.traced);
+        for event in Trace::resolve_all(fresh, &self.plan, self.clock.began) {
             let mut seen = Observed::new(event.name.name(), event.epoch_id, event.start_offset_ns);
             (seen.component_id, seen.channel_id) = (event.component_id, event.channel_id);
             seen.lane = event.lane;
@@ -102,7 +102,7 @@ impl Machine {
                 .with("duration_ns", event.duration_ns);
             feed.observer.take(Level::Debug, seen);
         }
-        feed.traced = self.trace.forget_unwanted();
+        feed.traced = self.sinks.trace.forget_unwanted();
     }
 
     /// What components, edges, lanes and loops did.
@@ -113,7 +113,7 @@ impl Machine {
         feed.components
             .resize_with(graph.components.len(), Default::default);
         for (place, before) in feed.components.iter_mut().enumerate() {
-            let now = &self.counts.components[place];
+            let now = &self.sinks.counts.components[place];
             if now.execution == before.execution {
                 continue;
             }
@@ -160,7 +160,7 @@ impl Machine {
         }
         feed.loops.resize(graph.loops.len(), 0);
         for (place, before) in feed.loops.iter_mut().enumerate() {
-            let counts = &self.counts.loops[place];
+            let counts = &self.sinks.counts.loops[place];
             if counts.runs == *before {
                 continue;
             }
@@ -176,7 +176,7 @@ impl Machine {
     /// What went wrong is said at once.
     fn observe_faults(&self, feed: &mut ObserverFeed, at: u64) {
         let epoch = self.env.epoch;
-        for error in &self.errors[feed.errors.min(self.errors.len())..] {
+        for error in &self.sinks.errors[feed.errors.min(self.sinks.errors.len())..] {
             let mut seen = Observed::new("error", epoch, at)
                 .with("phase", error.phase.as_str())
                 .with("code", error.code.name())
@@ -186,10 +186,10 @@ impl Machine {
             seen.lane.clone_from(&error.lane);
             feed.observer.take(Level::Summary, seen);
         }
-        feed.errors = self.errors.len();
+        feed.errors = self.sinks.errors.len();
         // At the level of a trace they are among its events.
-        if self.health.raised != feed.raised && !feed.observer.wants(Level::Debug) {
-            feed.raised = self.health.raised;
+        if self.sinks.health.raised != feed.raised && !feed.observer.wants(Level::Debug) {
+            feed.raised = self.sinks.health.raised;
             self.observe_health(feed, at);
         }
     }
@@ -197,20 +197,20 @@ impl Machine {
     /// What the whole run did.
     fn observe_whole(&self, feed: &mut ObserverFeed, at: u64) {
         let epoch = self.env.epoch;
-        let publication = &self.counts.publication;
+        let publication = &self.sinks.counts.publication;
         let seen = Observed::new("epoch", epoch, at)
             .with("epochs", epoch - feed.epoch)
-            .with("invocations", self.ticks - feed.ticks)
+            .with("invocations", self.progress.ticks - feed.ticks)
             .with("staged", publication.staged - feed.staged)
             .with("committed", publication.committed - feed.committed);
         feed.epoch = epoch;
-        feed.ticks = self.ticks;
+        feed.ticks = self.progress.ticks;
         (feed.staged, feed.committed) = (publication.staged, publication.committed);
         feed.observer.take(Level::Summary, seen);
     }
 
     fn observe_health(&self, feed: &mut ObserverFeed, at: u64) {
-        for (place, event) in self.health.report(&self.plan).into_iter().enumerate() {
+        for (place, event) in self.sinks.health.report(&self.plan).into_iter().enumerate() {
             let before = feed.health.get(place).copied().unwrap_or_default();
             if event.count == before {
                 continue;
@@ -228,10 +228,10 @@ impl Machine {
 
     /// The run is over.
     pub(crate) fn observe_end(&mut self, reason: StopReason) {
-        let Some(mut feed) = self.observer_feed.take() else {
+        let Some(mut feed) = self.sinks.observer_feed.take() else {
             return;
         };
-        let at = clock::now().saturating_sub(self.began);
+        let at = clock::now().saturating_sub(self.clock.began);
         self.observe_faults(&mut feed, at);
         if feed.epoch < self.env.epoch {
             self.report_epochs(&mut feed, at);
@@ -239,12 +239,12 @@ impl Machine {
         let event = Observed::new("run_ended", self.env.epoch, at)
             .with("stop_reason", reason.name())
             .with("epochs", self.env.epoch)
-            .with("ticks", self.ticks);
+            .with("ticks", self.progress.ticks);
         feed.observer.take(Level::Summary, event);
-        self.observer_feed = Some(feed);
+        self.sinks.observer_feed = Some(feed);
     }
 
     pub(crate) fn observer(&self) -> Option<&Observer> {
-        self.observer_feed.as_ref().map(|feed| &feed.observer)
+        self.sinks.observer_feed.as_ref().map(|feed| &feed.observer)
     }
 }

@@ -214,13 +214,13 @@ impl Prepared {
             || observed.is_some_and(|observer| observer.wants(Level::Debug));
         let mut machine = Machine::new(plan, members, lanes, inbox, overlap, options, tracing);
         if let Some(recording) = recording {
-            machine.trace.hashes = true;
+            machine.sinks.trace.hashes = true;
             let script = Arc::new(Script::new(recording, &self.plan.graph));
-            machine.script = Some(script.clone());
+            machine.recording.script = Some(script.clone());
             machine.set_env(|env| env.script = Some(script));
             let playback = Box::new(Playback::new(recording));
             let names = Arc::new(Names::of(&self.plan.graph));
-            machine.tape = Some(Tape::new(TapeKind::Replay(playback), names));
+            machine.sinks.tape = Some(Tape::new(TapeKind::Replay(playback), names));
         }
         if let Some((lane, error)) = failed {
             let message = format!("lane {} has no threads: {error}", graph.lanes[lane].id);
@@ -229,7 +229,7 @@ impl Prepared {
         for (component, message) in missing {
             machine.halt("construct", ErrorCode::Validation, Some(component), message);
         }
-        if !machine.errors.is_empty() {
+        if !machine.sinks.errors.is_empty() {
             return Err(Box::new(report(machine, StopReason::Error, None)));
         }
         Ok(machine)
@@ -389,7 +389,7 @@ impl RunDriver {
         let mut idle = false;
         let mut source_progress = machine.source_progress();
         while epochs < most {
-            if machine.script.is_some() {
+            if machine.recording.script.is_some() {
                 if !machine.play_epoch() {
                     return machine.recorded_reason();
                 }
@@ -450,7 +450,7 @@ const EPOCHS_PER_TURN: u64 = 16;
 
 /// Takes back what is still under way, and stops the components.
 async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOptions) -> RunResult {
-    if let Some(playback) = machine.tape.as_mut().and_then(Tape::playback) {
+    if let Some(playback) = machine.sinks.tape.as_mut().and_then(Tape::playback) {
         playback.end_epochs();
     }
     if machine.has_async_loops() && machine.abandon_async_loops().await.is_err() {
@@ -497,18 +497,18 @@ fn report(
     }
     RunResult {
         stop_reason,
-        ticks: machine.ticks,
+        ticks: machine.progress.ticks,
         epochs: machine.env.epoch,
-        order: machine.order.iter().map(name).collect(),
-        epoch_times: machine.epoch_times.unwrap_or_default(),
+        order: machine.sinks.order.iter().map(name).collect(),
+        epoch_times: machine.sinks.epoch_times.unwrap_or_default(),
         metrics,
         losses: Vec::new(),
-        errors: machine.errors,
+        errors: machine.sinks.errors,
         forced,
-        health: machine.health.report(&plan),
+        health: machine.sinks.health.report(&plan),
         lane_grants: grants.collect(),
         tape_end: None,
-        trace: Trace::resolve(machine.trace, &plan, machine.began),
+        trace: Trace::resolve(machine.sinks.trace, &plan, machine.clock.began),
         snapshot,
     }
 }

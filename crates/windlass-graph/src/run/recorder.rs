@@ -17,9 +17,11 @@ use windlass_value::Payload;
 impl Machine {
     /// Takes a line. If it cannot be written, the recording ends, and the run goes on.
     pub(crate) fn write_down(&mut self, line: Line) {
-        let Some(tape) = &mut self.tape else { return };
+        let Some(tape) = &mut self.sinks.tape else {
+            return;
+        };
         if let Err(message) = tape.push(line) {
-            self.tape = None;
+            self.sinks.tape = None;
             self.recording_failed(message);
         }
     }
@@ -54,20 +56,20 @@ impl Machine {
                 .filter(|&c| self.members[c].reentrant.is_some())
                 .map(|c| id(&c))
                 .collect(),
-            on_clock: self.on_clock,
+            on_clock: self.clock.is_real,
             restored: options.restore.clone(),
             reset: options.reset,
         };
         let text = record.graph_text.as_deref();
         let writer = create(&record.folder, &header, text, record.limit)?;
         let names = Arc::new(Names::of(graph));
-        self.tape = Some(Tape::new(TapeKind::Record(Box::new(writer)), names));
+        self.sinks.tape = Some(Tape::new(TapeKind::Record(Box::new(writer)), names));
         Ok(())
     }
 
     /// An epoch has seen what it will see of the world outside.
     pub(crate) fn record_epoch(&mut self) {
-        let Some(tape) = &self.tape else {
+        let Some(tape) = &self.sinks.tape else {
             return;
         };
         let names = tape.names().clone();
@@ -83,20 +85,20 @@ impl Machine {
         };
         let line = EpochLine {
             epoch: self.env.epoch,
-            lanes: match self.has_turns {
+            lanes: match self.clock.has_turns {
                 true => names.lanes.iter().zip(&self.lanes).map(turn).collect(),
                 false => Vec::new(),
             },
             doors: self.doors.iter().map(door).collect(),
-            config: std::mem::take(&mut self.reconfigured),
-            joined: std::mem::take(&mut self.joined),
+            config: std::mem::take(&mut self.recording.reconfigured),
+            joined: std::mem::take(&mut self.recording.joined),
         };
         self.write_down(Line::Epoch(line));
     }
 
     /// The next epoch of a recording; false after the last.
     pub(crate) fn play_epoch(&mut self) -> bool {
-        let Some(playback) = self.tape.as_mut().and_then(Tape::playback) else {
+        let Some(playback) = self.sinks.tape.as_mut().and_then(Tape::playback) else {
             return false;
         };
         let Some(epoch) = playback.next_epoch() else {
@@ -112,8 +114,8 @@ impl Machine {
                 (member.woken, member.held) = (seen.woken, seen.held);
             }
         }
-        if self.on_clock {
-            self.joins = Some(epoch.joined);
+        if self.clock.is_real {
+            self.recording.joins = Some(epoch.joined);
         }
         for changes in epoch.config {
             self.inbox.add_transaction(changes);
@@ -123,7 +125,7 @@ impl Machine {
 
     /// Why the recorded run ended; one without its end is over when there is no more of it.
     pub(crate) fn recorded_reason(&mut self) -> StopReason {
-        let playback = self.tape.as_mut().and_then(Tape::playback);
+        let playback = self.sinks.tape.as_mut().and_then(Tape::playback);
         let reason = playback.and_then(|playback| playback.reason);
         // One that ended with an error then, and without one now, was just over.
         let reason = reason.filter(|reason| *reason != StopReason::Error);
@@ -134,7 +136,7 @@ impl Machine {
     #[cold]
     #[inline(never)]
     pub(crate) fn record_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
-        let Some(tape) = &self.tape else {
+        let Some(tape) = &self.sinks.tape else {
             return;
         };
         let names = tape.names();
@@ -176,12 +178,15 @@ impl Machine {
     #[cold]
     #[inline(never)]
     pub(crate) fn played_cancel(&self) -> Option<u32> {
-        self.script.as_ref()?.cancelled_after(self.transaction)
+        self.recording
+            .script
+            .as_ref()?
+            .cancelled_after(self.progress.transaction)
     }
 
     /// A loop was stopped by the clock or by somebody.
     pub(crate) fn record_loop(&mut self, composite: usize, pass: u64, budget: bool) {
-        if self.tape.is_none() {
+        if self.sinks.tape.is_none() {
             return;
         }
         let line = LoopLine {
@@ -197,13 +202,13 @@ impl Machine {
     pub(crate) fn played_loop_stop(&self, composite: usize, pass: u64) -> Option<bool> {
         let id = &self.plan.graph.loops[composite].id;
         let run = self.loops[composite].runs;
-        self.script.as_ref()?.stopped(id, run, pass)
+        self.recording.script.as_ref()?.stopped(id, run, pass)
     }
 
     /// The run is over.
     pub(crate) fn end_recording(&mut self, reason: StopReason) -> Option<RecordingEnd> {
-        let (kind, mut digest) = self.tape.take()?.open();
-        digest.bytes(self.trace.digest.text().as_bytes());
+        let (kind, mut digest) = self.sinks.tape.take()?.open();
+        digest.bytes(self.sinks.trace.digest.text().as_bytes());
         digest.bytes(reason.name().as_bytes());
         let hash = digest.text();
         match kind {

@@ -14,6 +14,7 @@ use windlass_plan::model::{CopyPolicy, EdgeKind, LaneKind, Mode, OnError};
 /// The tables of a run. Nothing in them changes while it runs.
 #[derive(Debug)]
 pub(crate) struct Tables {
+    pub(crate) plan: Arc<Plan>,
     pub(crate) components: Vec<ComponentRow>,
     pub(crate) edges: Vec<EdgeRow>,
     /// The edges whose values become visible an epoch later by their mode.
@@ -87,7 +88,7 @@ impl Tables {
     /// `preemptible` says whether the invocations of a component can be ended from outside, `is_finite` whether it is a
     /// source that comes to an end.
     pub(crate) fn new(
-        plan: &Plan,
+        plan: &Arc<Plan>,
         overlap: Overlap,
         preemptible: impl Fn(usize) -> bool,
         is_finite: impl Fn(usize) -> bool,
@@ -147,6 +148,7 @@ impl Tables {
             _ => NOT_HERE,
         };
         Tables {
+            plan: plan.clone(),
             overlap,
             here: plan.regions.iter().map(here).collect(),
             components: graph.components.iter().enumerate().map(component).collect(),
