@@ -60,7 +60,7 @@ impl<T> Feed<T> {
     }
 
     /// Tells that something is wrong: the component fails with it once.
-    pub(crate) async fn tell(&self, failure: Failure) -> Result<(), Gone> {
+    pub(crate) async fn report(&self, failure: Failure) -> Result<(), Gone> {
         self.send(Err(failure)).await
     }
 
@@ -93,9 +93,9 @@ impl<T: Send + 'static> Inlet<T> {
         let (mut inlet, feed) = Inlet::channel(door, Some(outside), queue, records);
         let stop = CancellationToken::new();
         let work = work(feed, stop.clone());
-        let told = stop.clone();
+        let token = stop.clone();
         drop(spawn(async move {
-            told.run_until_cancelled(work).await;
+            token.run_until_cancelled(work).await;
         }));
         inlet._stop = Some(stop.drop_guard());
         inlet

@@ -66,7 +66,7 @@ impl Level {
     }
 
     /// Tells those who listen to `tracing`.
-    pub(crate) fn tell(self, component: &str, text: &str) {
+    pub(crate) fn log(self, component: &str, text: &str) {
         macro_rules! event {
             ($level:ident) => {
                 tracing::$level!(target: "windlass::graph", component, "{text}")
@@ -103,7 +103,7 @@ impl Style {
         let mut text: String = text.chars().take(SHOWN).collect();
         text.insert_str(0, &self.prefix);
         match self.target {
-            Target::Tracing => self.level.tell(component, &text),
+            Target::Tracing => self.level.log(component, &text),
             Target::Stderr => {
                 let level = self.level.name();
                 // Nobody may be listening, and that is all right.

@@ -86,9 +86,9 @@ impl<T: Send + 'static> Outlet<T> {
             desk: Desk(shared.clone()),
         };
         let work = work(orders, stop.clone());
-        let told = stop.clone();
+        let token = stop.clone();
         let task = spawn(async move {
-            told.run_until_cancelled(work).await;
+            token.run_until_cancelled(work).await;
         });
         Outlet {
             id: id.to_owned(),

@@ -72,12 +72,12 @@ pub fn register(registry: &mut Registry) {
 /// The same, and told of everything that the scripts print and log.
 pub fn register_with_output(
     registry: &mut Registry,
-    told: impl Fn(Printed<'_>) + Send + Sync + 'static,
+    notify: impl Fn(Printed<'_>) + Send + Sync + 'static,
 ) {
-    let told: Printing = Arc::new(told);
+    let notify: Printing = Arc::new(notify);
     let make = move || -> Box<dyn Component> {
         Box::new(LuaComponent {
-            printing: Some(told.clone()),
+            printing: Some(notify.clone()),
             ..LuaComponent::default()
         })
     };

@@ -58,8 +58,8 @@ impl Builder {
 
     /// Told of everything that scripts print and log. Otherwise what is printed goes to the standard output, and what
     /// is logged to `tracing`.
-    pub fn output(mut self, told: impl Fn(Printed<'_>) + Send + Sync + 'static) -> Builder {
-        self.output = Some(Arc::new(told));
+    pub fn output(mut self, notify: impl Fn(Printed<'_>) + Send + Sync + 'static) -> Builder {
+        self.output = Some(Arc::new(notify));
         self
     }
 

@@ -452,7 +452,9 @@ pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> boo
     };
     for ((_, id), observer) in monitors {
         let by = Bond::Monitor(MonitorRef(id));
-        shell.host.tell(observer.peer, observer.letter, exited(by));
+        shell
+            .host
+            .notify(observer.peer, observer.letter, exited(by));
     }
     for (_, link) in links {
         // One whose end is on the way here is gone itself, and one that has undone the link is not told.
@@ -463,7 +465,9 @@ pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> boo
         if link.over || !wants {
             continue;
         }
-        shell.host.tell(link.peer, link.letter, exited(Bond::Link));
+        shell
+            .host
+            .notify(link.peer, link.letter, exited(Bond::Link));
     }
     for (id, target) in watching {
         shell.host.end_monitor(target, shell.pid, MonitorRef(id));
@@ -477,7 +481,7 @@ pub(crate) fn announce(shell: &Shell, reason: ExitReason, value: Payload) -> boo
 
 impl Shared {
     /// Sends the news of an end; the letter was written long ago.
-    fn tell(&self, peer: Peer, mut letter: Letter<Signal>, exited: Exited) {
+    fn notify(&self, peer: Peer, mut letter: Letter<Signal>, exited: Exited) {
         match peer {
             Peer::Here(peer) => {
                 *letter.value_mut() = Signal::Exit(exited);

@@ -97,7 +97,7 @@ impl Groups {
         there.next += 1;
         there.places.insert(pid, there.next);
         there.members.insert(there.next, process);
-        there.tell(GroupChange::Joined(pid));
+        there.notify(GroupChange::Joined(pid));
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl Groups {
             return false;
         };
         let member = there.members.remove(&place);
-        there.tell(GroupChange::Left(pid));
+        there.notify(GroupChange::Left(pid));
         if there.is_unused() {
             groups.remove(group);
         }
@@ -130,7 +130,7 @@ impl Groups {
 }
 
 impl Group {
-    fn tell(&self, change: GroupChange) {
+    fn notify(&self, change: GroupChange) {
         if let Some(changes) = &self.changes {
             // Nobody may be listening any more.
             let _ = changes.send(change);

@@ -161,7 +161,7 @@ impl Shared {
                     Err(Exception::Panicked(message))
                 }
             };
-            answer.tell(ending);
+            answer.complete(ending);
         };
         // Without a thread the closure is dropped, and says so.
         drop(self.runtime.try_spawn_blocking(job));
@@ -172,7 +172,7 @@ impl Shared {
 struct Blocked<F: FnOnce(Waiter, Ending)>(Option<(Waiter, F)>);
 
 impl<F: FnOnce(Waiter, Ending)> Blocked<F> {
-    fn tell(&mut self, ending: Ending) {
+    fn complete(&mut self, ending: Ending) {
         if let Some((waiter, done)) = self.0.take() {
             done(waiter, ending);
         }
@@ -181,7 +181,7 @@ impl<F: FnOnce(Waiter, Ending)> Blocked<F> {
 
 impl<F: FnOnce(Waiter, Ending)> Drop for Blocked<F> {
     fn drop(&mut self) {
-        self.tell(Err(Exception::NoThread));
+        self.complete(Err(Exception::NoThread));
     }
 }
 

@@ -471,8 +471,8 @@ impl GuestShared {
         }
         let mut completion = self.completion.lock();
         for waiter in std::mem::take(&mut completion.waiters) {
-            let told = waiter.end(self.ending_of(&result));
-            completion.awaited |= told.is_ok();
+            let notified = waiter.end(self.ending_of(&result));
+            completion.awaited |= notified.is_ok();
         }
         completion.result = Some(result);
         drop(completion);
@@ -507,8 +507,8 @@ impl GuestShared {
         let mut completion = self.completion.lock();
         match &completion.result {
             Some(result) => {
-                let told = waiter.end(self.ending_of(result));
-                completion.awaited |= told.is_ok();
+                let notified = waiter.end(self.ending_of(result));
+                completion.awaited |= notified.is_ok();
             }
             None => completion.waiters.push(waiter),
         }

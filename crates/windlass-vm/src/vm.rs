@@ -99,8 +99,8 @@ impl Builder {
     }
 
     /// Told of each failure that nobody awaited, once. Otherwise it goes to `tracing`, as an error.
-    pub fn on_uncaught(mut self, told: impl Fn(Uncaught) + Send + Sync + 'static) -> Builder {
-        self.on_uncaught = Some(Arc::new(told));
+    pub fn on_uncaught(mut self, notify: impl Fn(Uncaught) + Send + Sync + 'static) -> Builder {
+        self.on_uncaught = Some(Arc::new(notify));
         self
     }
 
@@ -278,8 +278,8 @@ impl Shared {
 
     pub(crate) fn report(&self, uncaught: Uncaught) {
         match &self.on_uncaught {
-            Some(told) => {
-                contain(|| told(uncaught));
+            Some(notify) => {
+                contain(|| notify(uncaught));
             }
             None => tracing::error!(target: "windlass::vm", "{uncaught}"),
         }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Observe, terminal: &Terminal) -> Outcome {
     if args.format == ObserveFormat::JsonSummary {
         terminal.print(&pretty(&seen.to_json()))?;
     }
-    seen.tell(terminal);
+    seen.print(terminal);
     Ok(seen.verdict(args))
 }
 
@@ -162,7 +162,7 @@ impl Seen<'_> {
         }
     }
 
-    fn tell(&self, terminal: &Terminal) {
+    fn print(&self, terminal: &Terminal) {
         for failure in self.observer.failures() {
             terminal.note(&format!("assertion failed: {failure}"));
         }

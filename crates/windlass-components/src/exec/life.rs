@@ -72,16 +72,17 @@ impl Life<'_> {
         let _ends_with_this = over.clone().drop_guard();
         let unanswered = Unanswered::default();
         let listener = Listener::new(self, orders, &unanswered);
-        let told = over.clone();
+        let token = over.clone();
         drop(spawn(async move {
-            told.run_until_cancelled(listener.listen(pipes.stdout))
+            token
+                .run_until_cancelled(listener.listen(pipes.stdout))
                 .await;
-            told.cancel();
+            token.cancel();
         }));
         let complaints = self.tail.clone().read(pipes.stderr, self.plan.id.clone());
-        let told = over.clone();
+        let token = over.clone();
         let complaints = spawn(async move {
-            within_after(&told, LAST_WORDS, complaints).await;
+            within_after(&token, LAST_WORDS, complaints).await;
         });
 
         let first = {
@@ -290,7 +291,7 @@ impl Listener {
         match word {
             Ok(Word::Publish(said)) => self.hand(Ok(said)).await,
             Ok(Word::Log(level, text)) => {
-                level.tell(&self.id, &text);
+                level.log(&self.id, &text);
                 Ok(())
             }
             Ok(Word::Done(_)) if self.reply == Reply::Free => Ok(()),
@@ -318,7 +319,7 @@ impl Listener {
         let handed = async {
             match word {
                 Ok(said) => self.feed.give(said).await,
-                Err(failure) => self.feed.tell(failure).await,
+                Err(failure) => self.feed.report(failure).await,
             }
         };
         match self.ending.run_until_cancelled(handed).await {

@@ -21,8 +21,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(super) async fn supervise(plan: Plan, mut orders: Orders<Order>, feed: Feed<Said>) {
     let fault = live(&plan, &mut orders, &feed).await.err();
     if let Some(fault) = fault {
-        let tell = feed.tell(Failure::new(fault.clone()));
-        if orders.ending.run_until_cancelled(tell).await.is_none() {
+        let report = feed.report(Failure::new(fault.clone()));
+        if orders.ending.run_until_cancelled(report).await.is_none() {
             // Nobody takes what comes any more.
             orders.desk.fail(Failure::new(fault));
         }

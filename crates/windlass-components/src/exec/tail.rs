@@ -40,7 +40,7 @@ impl Tail {
     fn add(&self, line: Line, component: &str) {
         let (Line::Whole(line) | Line::TooLong(line)) = line;
         let line = String::from_utf8_lossy(&line).into_owned();
-        Level::Warn.tell(component, &line);
+        Level::Warn.log(component, &line);
         let mut lines = self.0.lock();
         if lines.len() == LINES {
             lines.pop_front();

@@ -54,7 +54,7 @@ impl Addresses {
         }
     }
 
-    pub(super) fn tell(&self, component: &str, address: SocketAddr) {
+    pub(super) fn announce(&self, component: &str, address: SocketAddr) {
         self.0.known.lock().insert(component.to_owned(), address);
         self.0.news.notify_waiters();
     }

@@ -100,7 +100,7 @@ impl Bringing for Serving {
         if let Err(error) = Arc::new(self).serve(&feed, &stop).await {
             let failure = Failure::new(format!("cannot serve at {address}: {error}"));
             // If it is gone, nobody wants to know.
-            let _ = feed.tell(failure).await;
+            let _ = feed.report(failure).await;
         }
     }
 }
@@ -112,7 +112,7 @@ impl Serving {
         stop: &CancellationToken,
     ) -> io::Result<()> {
         let listener = TcpListener::bind(self.address.as_str()).await?;
-        self.addresses.tell(&self.id, listener.local_addr()?);
+        self.addresses.announce(&self.id, listener.local_addr()?);
         let feed = feed.clone();
         let service = service_fn(move |request| {
             let (serving, feed) = (self.clone(), feed.clone());

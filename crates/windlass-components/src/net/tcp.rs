@@ -67,7 +67,7 @@ impl Side {
 async fn bind(address: &str, id: &str, addresses: &Addresses) -> Result<TcpListener, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot listen at {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    addresses.tell(id, listener.local_addr().map_err(failed)?);
+    addresses.announce(id, listener.local_addr().map_err(failed)?);
     Ok(listener)
 }
 
@@ -126,7 +126,7 @@ impl Bringing for Reading {
         };
         if let Err(failure) = ended {
             // If it is gone, nobody wants to know.
-            let _ = feed.tell(failure).await;
+            let _ = feed.report(failure).await;
         }
     }
 }
@@ -218,7 +218,7 @@ impl Reading {
         };
         match decoded {
             Ok(payload) => feed.give(payload).await,
-            Err(failure) => feed.tell(failure).await,
+            Err(failure) => feed.report(failure).await,
         }
     }
 }

@@ -62,7 +62,7 @@ impl Bringing for Reading {
     async fn run(self, feed: Feed<Payload>, _: CancellationToken) {
         if let Err(failure) = self.receive(&feed).await {
             // If it is gone, nobody wants to know.
-            let _ = feed.tell(failure).await;
+            let _ = feed.report(failure).await;
         }
     }
 }
@@ -73,13 +73,13 @@ impl Reading {
         let failed = |error| Failure::new(format!("cannot receive at {address}: {error}"));
         let socket = UdpSocket::bind(address.as_str()).await.map_err(failed)?;
         self.addresses
-            .tell(id, socket.local_addr().map_err(failed)?);
+            .announce(id, socket.local_addr().map_err(failed)?);
         let mut datagram = vec![0; LONGEST];
         loop {
             let (count, _) = socket.recv_from(&mut datagram).await.map_err(failed)?;
             let handed = match self.format.decode(&datagram[..count]) {
                 Ok(payload) => feed.give(payload).await,
-                Err(failure) => feed.tell(failure).await,
+                Err(failure) => feed.report(failure).await,
             };
             if handed.is_err() {
                 return Ok(());

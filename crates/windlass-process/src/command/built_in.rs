@@ -385,8 +385,8 @@ fn add_names(commands: &mut Commands) {
     });
     commands.add(|broadcast: Broadcast, completer: Completer| {
         let message = broadcast.message.from(completer.pid());
-        let told = completer.host().broadcast(&broadcast.group, &message);
-        completer.complete(told as i64);
+        let notified = completer.host().broadcast(&broadcast.group, &message);
+        completer.complete(notified as i64);
     });
 }
 

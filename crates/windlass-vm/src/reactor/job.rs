@@ -46,7 +46,7 @@ impl Job {
         // What is written down does not depend on the moment.
         if !vm.enter_job() && !vm.counting {
             vm.leave();
-            return self.tell(Some(guest), StepOutcome::Rejected(resume), 0, script);
+            return self.report(Some(guest), StepOutcome::Rejected(resume), 0, script);
         }
         let began = CoarseClock::look();
         self.slot.begin(began.at());
@@ -74,10 +74,10 @@ impl Job {
             _ => Some(guest),
         };
         vm.leave();
-        self.tell(guest, outcome, spent, script);
+        self.report(guest, outcome, spent, script);
     }
 
-    fn tell(
+    fn report(
         &self,
         guest: Option<Box<dyn Guest>>,
         outcome: StepOutcome,
@@ -110,7 +110,7 @@ impl Future for Job {
 impl Drop for Job {
     fn drop(&mut self) {
         if let Some(todo) = self.todo.take() {
-            self.tell(
+            self.report(
                 Some(todo.guest),
                 StepOutcome::Rejected(todo.resume),
                 0,
