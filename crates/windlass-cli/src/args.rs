@@ -112,7 +112,7 @@ pub(crate) struct RunFile {
     pub(crate) workers: Option<usize>,
     /// Who decides which guest runs when [default: pool, or reactor for a recording]
     #[arg(long, value_enum)]
-    pub(crate) placement: Option<Place>,
+    pub(crate) placement: Option<PlacementArg>,
     /// Record every decision and everything from outside: in this file; for a graph, in this folder
     #[arg(long, value_name = "PATH")]
     pub(crate) record: Option<PathBuf>,
@@ -157,7 +157,7 @@ pub(crate) struct RunFile {
 
 /// Who decides which guest runs when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Place {
+pub(crate) enum PlacementArg {
     /// Each worker for itself: faster
     Pool,
     /// One control loop: can be recorded and replayed

@@ -17,7 +17,7 @@ use crate::guest::{Answer, Ending};
 use crate::object::{Channel, Mutex, Semaphore, Waiter};
 use crate::reason::{Reason, Work};
 use crate::task::{GuestShared, Queue, Receive, Timer};
-use crate::vm::{Place, Shared};
+use crate::vm::{GuestScheduler, Shared};
 
 /// An operation of a guest that has an effect on others.
 pub(crate) enum Op {
@@ -46,9 +46,9 @@ impl Op {
 impl Shared {
     /// Performs the operation of a guest: at once on the pool, by posting it on the reactor.
     pub(crate) fn perform_or_post(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
-        match &self.place {
-            Place::Pool(_) => self.perform(guest, op),
-            Place::Reactor(reactor) => reactor.post_op(guest, op),
+        match &self.scheduler {
+            GuestScheduler::Pool(_) => self.perform(guest, op),
+            GuestScheduler::Reactor(reactor) => reactor.post_op(guest, op),
         }
     }
 
@@ -109,7 +109,7 @@ impl Shared {
 
     /// The process of this guest has something to look for. On the pool it is the one that is running.
     fn want_mail(&self, guest: &GuestShared) {
-        if let Place::Reactor(reactor) = &self.place
+        if let GuestScheduler::Reactor(reactor) = &self.scheduler
             && !reactor.is_replaying()
         {
             guest.request_step();
@@ -118,12 +118,12 @@ impl Shared {
 
     fn set_timer(self: &Arc<Shared>, waiter: &Waiter, time: Duration, ending: Ending) {
         let (guest, generation) = (&waiter.guest, waiter.generation);
-        match &self.place {
-            Place::Reactor(reactor) => {
+        match &self.scheduler {
+            GuestScheduler::Reactor(reactor) => {
                 let key = reactor.add_deadline(time, waiter.clone(), ending);
                 guest.set_timer(generation, Timer::Deadline(key));
             }
-            Place::Pool(_) => {
+            GuestScheduler::Pool(_) => {
                 let waiter = waiter.clone();
                 let task = self.runtime.spawn(async move {
                     sleep(time).await;
@@ -136,9 +136,9 @@ impl Shared {
 
     /// Has blocking work done.
     fn submit(self: &Arc<Shared>, waiter: Waiter, work: Work) {
-        match &self.place {
-            Place::Reactor(reactor) => reactor.submit(waiter, work),
-            Place::Pool(_) => self.run_blocking(waiter, work, |waiter, ending| {
+        match &self.scheduler {
+            GuestScheduler::Reactor(reactor) => reactor.submit(waiter, work),
+            GuestScheduler::Pool(_) => self.run_blocking(waiter, work, |waiter, ending| {
                 let _ = waiter.end(ending);
             }),
         }

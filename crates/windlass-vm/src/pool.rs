@@ -22,7 +22,7 @@ use windlass_sync::lock::Notify;
 use crate::error::BuildError;
 use crate::slot::Slot;
 use crate::task::GuestShared;
-use crate::vm::{Place, Shared};
+use crate::vm::{GuestScheduler, Shared};
 
 /// How many slices without a guest the ticker stays awake for.
 const LINGER: u32 = 8;
@@ -168,7 +168,7 @@ async fn tick(shared: Weak<Shared>, bell: Arc<Notify>, dozing: Arc<AtomicBool>, 
         let Some(vm) = shared.upgrade() else {
             return;
         };
-        let Place::Pool(pool) = &vm.place else {
+        let GuestScheduler::Pool(pool) = &vm.scheduler else {
             return;
         };
         let now = clock::now();
@@ -200,7 +200,7 @@ impl Drop for Pool {
 impl Shared {
     /// Runs something in the slot of this thread, and counts the time.
     pub(crate) fn on_slot<T>(&self, guest: &Arc<GuestShared>, run: impl FnOnce(&Slot) -> T) -> T {
-        let Place::Pool(pool) = &self.place else {
+        let GuestScheduler::Pool(pool) = &self.scheduler else {
             unreachable!("the reactor gives slots itself");
         };
         let mut here = pool.take_here();

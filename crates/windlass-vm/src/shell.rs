@@ -20,7 +20,7 @@ use crate::guest::{Answer, Ending, Guest, Resume, Step};
 use crate::record::Script;
 use crate::slot::Slot;
 use crate::task::GuestShared;
-use crate::vm::{Place, Shared};
+use crate::vm::{GuestScheduler, Shared};
 use windlass_sync::park::{Arrived, Generation};
 
 /// The tag of what a guest is suspended on, among those that it has begun itself.
@@ -57,9 +57,9 @@ impl Shell {
     fn hear(&mut self, events: &mut Events<'_>) {
         while let Some(event) = events.next_signal() {
             match event {
-                Event::Cancel(reason) => match &self.shared.vm.place {
-                    Place::Pool(_) => self.shared.cancel(reason),
-                    Place::Reactor(reactor) => reactor.post_cancel(&self.shared, reason),
+                Event::Cancel(reason) => match &self.shared.vm.scheduler {
+                    GuestScheduler::Pool(_) => self.shared.cancel(reason),
+                    GuestScheduler::Reactor(reactor) => reactor.post_cancel(&self.shared, reason),
                 },
                 Event::Exit(exited) => self.shared.mail.lock().notices.push_back(exited),
                 Event::YieldComplete { tag, result } => {
@@ -118,9 +118,11 @@ impl Shell {
     }
 
     fn input(&self, generation: Generation, ending: Ending) {
-        match &self.shared.vm.place {
-            Place::Pool(_) => self.shared.input(generation, ending),
-            Place::Reactor(reactor) => reactor.post_input(&self.shared, generation, ending),
+        match &self.shared.vm.scheduler {
+            GuestScheduler::Pool(_) => self.shared.input(generation, ending),
+            GuestScheduler::Reactor(reactor) => {
+                reactor.post_input(&self.shared, generation, ending)
+            }
         }
     }
 
@@ -272,7 +274,7 @@ pub(crate) fn close(mut guest: Box<dyn Guest>) {
 impl Process for Shell {
     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), ActorError> {
         self.shared.set_context(ctx.clone());
-        if let Place::Reactor(reactor) = &self.shared.vm.place
+        if let GuestScheduler::Reactor(reactor) = &self.shared.vm.scheduler
             && self.injects
         {
             reactor.post_inject(&self.shared);
@@ -283,9 +285,9 @@ impl Process for Shell {
     fn step(&mut self, events: &mut Events<'_>, out: &mut Output) -> Result<Status, ActorError> {
         self.hear(events);
         self.serve(events, out);
-        match &self.shared.vm.place {
-            Place::Pool(_) => self.run(events, out),
-            Place::Reactor(_) => match self.shared.result() {
+        match &self.shared.vm.scheduler {
+            GuestScheduler::Pool(_) => self.run(events, out),
+            GuestScheduler::Reactor(_) => match self.shared.result() {
                 Some(result) => result.map(Status::Done).map_err(ActorError::from),
                 None => Ok(Status::Blocked),
             },
@@ -294,9 +296,9 @@ impl Process for Shell {
 
     fn close(&mut self) {
         self.close_guest();
-        match &self.shared.vm.place {
-            Place::Pool(_) => self.shared.finish(Err(ExitReason::Killed)),
-            Place::Reactor(reactor) => {
+        match &self.shared.vm.scheduler {
+            GuestScheduler::Pool(_) => self.shared.finish(Err(ExitReason::Killed)),
+            GuestScheduler::Reactor(reactor) => {
                 if self.shared.result().is_none() {
                     reactor.post_kill(&self.shared);
                 }

@@ -11,7 +11,7 @@ use crate::guest::Guest;
 use crate::limits::Limits;
 use crate::shell::Shell;
 use crate::task::{GuestShared, Task};
-use crate::vm::{Place, Shared, Vm};
+use crate::vm::{GuestScheduler, Shared, Vm};
 
 /// How a guest is started, apart from the usual.
 #[derive(Default)]
@@ -183,9 +183,9 @@ impl Shared {
             Some(name) => spawn.label(name),
             None => spawn,
         };
-        let (spawn, stored, in_shell) = match &self.place {
-            Place::Pool(_) => (spawn, None, Some(guest)),
-            Place::Reactor(reactor) => (spawn.on(reactor.pool()), Some(guest), None),
+        let (spawn, stored, in_shell) = match &self.scheduler {
+            GuestScheduler::Pool(_) => (spawn, None, Some(guest)),
+            GuestScheduler::Reactor(reactor) => (spawn.on(reactor.pool()), Some(guest), None),
         };
         let shared = GuestShared::new(self, stored, name, limits, parent);
         // Before the process can end.

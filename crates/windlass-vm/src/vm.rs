@@ -165,10 +165,10 @@ impl Builder {
             .record
             .map(|path| Writer::create(&path, &header, u64::MAX))
             .transpose()?;
-        let place = match self.placement {
-            Placement::Pool => Place::Pool(Pool::new(self.slice)),
+        let scheduler = match self.placement {
+            Placement::Pool => GuestScheduler::Pool(Pool::new(self.slice)),
             Placement::Reactor => {
-                Place::Reactor(Box::new(Reactor::new(self.slice, writer, reading)))
+                GuestScheduler::Reactor(Box::new(Reactor::new(self.slice, writer, reading)))
             }
         };
         let shared = Arc::new(Shared {
@@ -176,7 +176,7 @@ impl Builder {
             slice_count,
             limits: self.limits,
             host,
-            place,
+            scheduler,
             on_uncaught: self.on_uncaught,
             stuck: StuckGuests::new(self.max_stuck, self.patience),
             guests: GuestTable::new(),
@@ -188,9 +188,9 @@ impl Builder {
         });
         let observed: Weak<dyn Observe> = Arc::<Shared>::downgrade(&shared);
         shared.runtime.add_observed(observed);
-        match &shared.place {
-            Place::Pool(pool) => pool.start(&shared)?,
-            Place::Reactor(reactor) => reactor.start(&shared, workers)?,
+        match &shared.scheduler {
+            GuestScheduler::Pool(pool) => pool.start(&shared)?,
+            GuestScheduler::Reactor(reactor) => reactor.start(&shared, workers)?,
         }
         Ok(Vm(Arc::new(Owner(shared))))
     }
@@ -216,14 +216,15 @@ struct Owner(Arc<Shared>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        match &self.0.place {
-            Place::Pool(pool) => pool.stop(),
-            Place::Reactor(reactor) => reactor.post_stop(),
+        match &self.0.scheduler {
+            GuestScheduler::Pool(pool) => pool.stop(),
+            GuestScheduler::Reactor(reactor) => reactor.post_stop(),
         }
     }
 }
 
-pub(crate) enum Place {
+/// What decides which guest runs when, as its [`Placement`] says.
+pub(crate) enum GuestScheduler {
     Pool(Pool),
     Reactor(Box<Reactor>),
 }
@@ -232,7 +233,7 @@ pub(crate) enum Place {
 pub(crate) struct Shared {
     pub(crate) runtime: Handle,
     pub(crate) host: Host,
-    pub(crate) place: Place,
+    pub(crate) scheduler: GuestScheduler,
     /// Slices are counted in instructions.
     pub(crate) counting: bool,
     pub(crate) slice_count: u64,
@@ -257,21 +258,21 @@ impl Shared {
 
     /// Lets a guest run that was parked.
     pub(crate) fn wake(&self, guest: &Arc<GuestShared>) {
-        match &self.place {
-            Place::Pool(_) => guest.request_step(),
-            Place::Reactor(reactor) => reactor.make_ready(guest),
+        match &self.scheduler {
+            GuestScheduler::Pool(_) => guest.request_step(),
+            GuestScheduler::Reactor(reactor) => reactor.make_ready(guest),
         }
     }
 
     /// A guest wants its slice to end. On the pool it does in any case.
     pub(crate) fn look_again(&self) {
-        if let Place::Reactor(reactor) = &self.place {
+        if let GuestScheduler::Reactor(reactor) = &self.scheduler {
             reactor.wake_loop();
         }
     }
 
     pub(crate) fn remove_deadline(&self, key: (u64, u64)) {
-        if let Place::Reactor(reactor) = &self.place {
+        if let GuestScheduler::Reactor(reactor) = &self.scheduler {
             reactor.remove_deadline(key);
         }
     }
@@ -334,7 +335,7 @@ impl Shared {
         for guest in std::mem::take(&mut *self.held_back.lock()) {
             guest.request_step();
         }
-        if let Place::Reactor(reactor) = &self.place {
+        if let GuestScheduler::Reactor(reactor) = &self.scheduler {
             reactor.wake_loop();
         }
     }
@@ -452,9 +453,9 @@ impl Vm {
         let shared = self.shared();
         shared.counts.paused.fetch_add(1, Ordering::SeqCst);
         let paused = Paused(shared.clone());
-        match &shared.place {
-            Place::Pool(pool) => pool.ask_all(shared),
-            Place::Reactor(reactor) => reactor.wake_loop(),
+        match &shared.scheduler {
+            GuestScheduler::Pool(pool) => pool.ask_all(shared),
+            GuestScheduler::Reactor(reactor) => reactor.wake_loop(),
         }
         shared
             .until(|shared| shared.counts.running.load(Ordering::SeqCst) == 0)
@@ -472,25 +473,25 @@ impl Vm {
 
     /// Waits for the end of the replay: Ok if every decision was made again, down to the last line.
     pub async fn replayed(&self) -> Result<(), RecordingError> {
-        match &self.shared().place {
-            Place::Reactor(reactor) => reactor.replayed().await,
-            Place::Pool(_) => Ok(()),
+        match &self.shared().scheduler {
+            GuestScheduler::Reactor(reactor) => reactor.replayed().await,
+            GuestScheduler::Pool(_) => Ok(()),
         }
     }
 
     /// Ends the recording here: it is complete when this resolves. The guests go on.
     pub async fn end_recording(&self) -> Result<(), RecordingError> {
-        match &self.shared().place {
-            Place::Reactor(reactor) => reactor.end_recording().await,
-            Place::Pool(_) => Ok(()),
+        match &self.shared().scheduler {
+            GuestScheduler::Reactor(reactor) => reactor.end_recording().await,
+            GuestScheduler::Pool(_) => Ok(()),
         }
     }
 
     /// What went wrong with the recording, if something did; it ends there, and the guests go on.
     pub fn recording_error(&self) -> Option<RecordingError> {
-        match &self.shared().place {
-            Place::Reactor(reactor) => reactor.recording_error(),
-            Place::Pool(_) => None,
+        match &self.shared().scheduler {
+            GuestScheduler::Reactor(reactor) => reactor.recording_error(),
+            GuestScheduler::Pool(_) => None,
         }
     }
 
@@ -502,9 +503,9 @@ impl Vm {
 
 impl Shared {
     fn placement(&self) -> Placement {
-        match self.place {
-            Place::Pool(_) => Placement::Pool,
-            Place::Reactor(_) => Placement::Reactor,
+        match self.scheduler {
+            GuestScheduler::Pool(_) => Placement::Pool,
+            GuestScheduler::Reactor(_) => Placement::Reactor,
         }
     }
 
@@ -526,9 +527,9 @@ impl Shared {
             preemptions_requested: counts.asked.load(Ordering::Relaxed),
             preemptions_taken: counts.taken.load(Ordering::Relaxed),
             stuck: self.stuck.current_names(),
-            replay: match &self.place {
-                Place::Reactor(reactor) => reactor.replay_position(),
-                Place::Pool(_) => None,
+            replay: match &self.scheduler {
+                GuestScheduler::Reactor(reactor) => reactor.replay_position(),
+                GuestScheduler::Pool(_) => None,
             },
         }
     }

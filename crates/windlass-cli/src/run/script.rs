@@ -12,7 +12,7 @@ use windlass::vm::{Placement, Task, Vm};
 
 use super::refuse;
 use super::watch::Watch;
-use crate::args::{Place, RunFile};
+use crate::args::{PlacementArg, RunFile};
 use crate::outcome::{Error, INTERRUPTED, Outcome, Verdict};
 use crate::stopping::{StopSignals, leave_interrupted, leave_not_stopped, listed, tell_stopping};
 use crate::terminal::Terminal;
@@ -192,8 +192,8 @@ async fn end_of(
 fn vm(args: &RunFile) -> Result<Vm, Error> {
     let recorded = args.record.is_some() || args.replay.is_some();
     let placement = match args.placement {
-        Some(Place::Pool) => Placement::Pool,
-        Some(Place::Reactor) => Placement::Reactor,
+        Some(PlacementArg::Pool) => Placement::Pool,
+        Some(PlacementArg::Reactor) => Placement::Reactor,
         None if recorded => Placement::Reactor,
         None => Placement::Pool,
     };

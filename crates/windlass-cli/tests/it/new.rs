@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::support::{Ended, command, windlass};
 
 /// An empty place of its own for a test.
-struct Place(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Place {
-    fn new(test: &str) -> Place {
+impl TempFolder {
+    fn new(test: &str) -> TempFolder {
         let name = format!("windlass-cli-new-{test}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a folder");
-        Place(path)
+        TempFolder(path)
     }
 
     fn path(&self) -> &str {
@@ -20,7 +20,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         // What is left over is in the folder for such things.
         let _ = std::fs::remove_dir_all(&self.0);
@@ -46,7 +46,7 @@ const MEANS: &str = r#"{"celsius":19.9,"until_s":20}
 
 #[test]
 fn a_new_graph_is_in_order_and_does_what_its_readme_says() {
-    let place = Place::new("whole");
+    let place = TempFolder::new("whole");
     let made = within(&place.0, &["new", "graph", "first"]).fine();
     let folder = place.0.join("first");
     for file in ["graph.yaml", "data/readings.csv", "README.md", ".gitignore"] {
@@ -118,7 +118,7 @@ fn a_new_graph_is_in_order_and_does_what_its_readme_says() {
 
 #[test]
 fn nothing_is_ever_overwritten() {
-    let place = Place::new("twice");
+    let place = TempFolder::new("twice");
     let dir = place.0.join("deep/inside");
     let dir = dir.to_str().expect("a readable path");
     let arguments = ["new", "graph", "again", "--dir", dir];
@@ -151,7 +151,7 @@ fn nothing_is_ever_overwritten() {
 
 #[test]
 fn names_that_are_none_are_refused_with_advice() {
-    let place = Place::new("names");
+    let place = TempFolder::new("names");
     let names = [
         ("", "it is empty"),
         ("a/b", "path separator"),

@@ -12,7 +12,7 @@ use windlass_graph::component::{
 };
 use windlass_graph::model::Config;
 
-use super::writer::{Place, Writer};
+use super::writer::{FileTarget, Writer};
 use super::{LINE_BYTES, MOST_LINE_BYTES, records, records_of};
 use crate::format::encode_all;
 use crate::records::{Next, Records};
@@ -37,7 +37,7 @@ pub(crate) struct Source {
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     style: Style,
-    place: Place,
+    target: FileTarget,
     columns: Option<Vec<String>>,
     /// Whether the next record is the first.
     first: bool,
@@ -308,7 +308,7 @@ impl Component for Sink {
 
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
         let settings = Settings(setup.config());
-        self.place = Place::read(settings)?;
+        self.target = FileTarget::read(settings)?;
         self.style = Style::read(settings)?;
         self.columns = settings.texts("columns")?;
         if self.columns.as_ref().is_some_and(Vec::is_empty) {
@@ -320,7 +320,7 @@ impl Component for Sink {
     }
 
     fn activate(&mut self) -> Result<(), Failure> {
-        let writer = self.place.open()?;
+        let writer = self.target.open()?;
         // A file that goes on has its header already.
         self.first = writer.is_empty()?;
         self.writer = Some(writer);

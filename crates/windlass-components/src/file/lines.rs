@@ -5,7 +5,7 @@ use windlass_graph::component::{Component, Descriptor, Failure, Invocation, Outp
 use windlass_graph::model::Config;
 
 use super::reader::Reader;
-use super::writer::{Place, Writer};
+use super::writer::{FileTarget, Writer};
 use super::{line_bytes, line_bytes_of, records, records_of};
 use crate::format::{Format, encode_all};
 use crate::records::{Next, Records};
@@ -101,7 +101,7 @@ fn next(reader: &mut Reader, format: Format) -> Result<Next<Payload>, Failure> {
 #[derive(Debug)]
 pub(crate) struct Sink {
     format: Format,
-    place: Place,
+    target: FileTarget,
     writer: Option<Writer>,
 }
 
@@ -109,7 +109,7 @@ impl Sink {
     pub(crate) fn new(format: Format) -> Sink {
         Sink {
             format,
-            place: Place::default(),
+            target: FileTarget::default(),
             writer: None,
         }
     }
@@ -124,12 +124,12 @@ impl Sink {
 
 impl Component for Sink {
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
-        self.place = Place::read(Settings(setup.config()))?;
+        self.target = FileTarget::read(Settings(setup.config()))?;
         Ok(())
     }
 
     fn activate(&mut self) -> Result<(), Failure> {
-        self.writer = Some(self.place.open()?);
+        self.writer = Some(self.target.open()?);
         Ok(())
     }
 

@@ -14,16 +14,16 @@ pub(super) struct Writer {
     path: String,
 }
 
-/// Where it is, and whether what is there stays.
+/// The path of the file, and whether what is in it stays.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Place {
+pub(super) struct FileTarget {
     path: String,
     append: bool,
 }
 
-impl Place {
-    pub(super) fn read(settings: Settings<'_>) -> Result<Place, Failure> {
-        Ok(Place {
+impl FileTarget {
+    pub(super) fn read(settings: Settings<'_>) -> Result<FileTarget, Failure> {
+        Ok(FileTarget {
             path: settings.demand("path")?.to_owned(),
             append: settings.flag("append", false)?,
         })

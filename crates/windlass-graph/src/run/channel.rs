@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::health::{Health, HealthKind, Place};
+use super::health::{Health, HealthKind, HealthSubject};
 use crate::component::{PackedId, Received, Staged};
 use windlass_plan::model::{CopyPolicy, Edge, Mode, Overflow};
 
@@ -254,7 +254,7 @@ impl Channel {
     pub(crate) fn raise(&mut self, health: &mut Health, kind: HealthKind) {
         if self.events {
             self.counts.health_event += 1;
-            health.raise(kind, Place::Channel(self.edge));
+            health.raise(kind, HealthSubject::Channel(self.edge));
         }
     }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use windlass_core::sync::clock;
 use windlass_sync::channel::oneshot;
 
-use super::health::{Health, HealthKind, Place};
+use super::health::{Health, HealthKind, HealthSubject};
 use super::invoke::{Body, Finished, call};
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
@@ -230,8 +230,8 @@ impl Machine {
             };
             let Some(rejected) = rejected else { break };
             let place = match rejected.first() {
-                Some(message) => Place::Channel(message.edge),
-                None => Place::Component(component as u32),
+                Some(message) => HealthSubject::Channel(message.edge),
+                None => HealthSubject::Component(component as u32),
             };
             self.sinks.health.raise(HealthKind::SchedulerReject, place);
             ready.recycle(rejected);

@@ -24,9 +24,9 @@ named! {
     }
 }
 
-/// Where something went wrong.
+/// What a health event is about: where something went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum HealthSubject {
     /// At an edge.
     Channel(u32),
     /// At a component, whose lane is known.
@@ -61,7 +61,7 @@ pub(crate) struct Health {
     capacity: usize,
     events: Vec<Noticed>,
     /// What has come since it was last asked for: to be traced.
-    fresh: Vec<(HealthKind, Place)>,
+    fresh: Vec<(HealthKind, HealthSubject)>,
     keep_fresh: bool,
     pub(crate) raised: u64,
     pub(crate) coalesced: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Health {
 #[derive(Debug, Clone, Copy)]
 struct Noticed {
     kind: HealthKind,
-    place: Place,
+    subject: HealthSubject,
     count: u64,
     first_epoch: u64,
     last_epoch: u64,
@@ -105,11 +105,11 @@ impl Health {
         }
     }
 
-    pub(crate) fn raise(&mut self, kind: HealthKind, place: Place) {
-        self.raise_many(kind, place, 1);
+    pub(crate) fn raise(&mut self, kind: HealthKind, subject: HealthSubject) {
+        self.raise_many(kind, subject, 1);
     }
 
-    fn raise_many(&mut self, kind: HealthKind, place: Place, count: u64) {
+    fn raise_many(&mut self, kind: HealthKind, subject: HealthSubject, count: u64) {
         if !self.enabled {
             return;
         }
@@ -117,7 +117,7 @@ impl Health {
         let there = self
             .events
             .iter_mut()
-            .find(|event| event.kind == kind && event.place == place);
+            .find(|event| event.kind == kind && event.subject == subject);
         if let Some(event) = there {
             event.count += count;
             event.last_epoch = self.epoch;
@@ -130,19 +130,19 @@ impl Health {
         }
         self.events.push(Noticed {
             kind,
-            place,
+            subject,
             count,
             first_epoch: self.epoch,
             last_epoch: self.epoch,
         });
         self.coalesced += count - 1;
         if self.keep_fresh {
-            self.fresh.push((kind, place));
+            self.fresh.push((kind, subject));
         }
     }
 
     /// What has come since the last call.
-    pub(crate) fn take_fresh(&mut self) -> Vec<(HealthKind, Place)> {
+    pub(crate) fn take_fresh(&mut self) -> Vec<(HealthKind, HealthSubject)> {
         std::mem::take(&mut self.fresh)
     }
 
@@ -153,20 +153,22 @@ impl Health {
     /// Takes in what another part of the run has seen.
     pub(crate) fn merge(&mut self, other: &mut Health) {
         for event in other.events.drain(..) {
-            self.raise_many(event.kind, event.place, event.count);
+            self.raise_many(event.kind, event.subject, event.count);
         }
     }
 
     pub(crate) fn report(&self, plan: &Plan) -> Vec<HealthEvent> {
         let describe = |event: &Noticed| {
-            let (component, channel) = match event.place {
-                Place::Channel(edge) => (Some(plan.edges[edge as usize].to), Some(edge as usize)),
-                Place::Component(component) => (Some(component as usize), None),
-                Place::Lane(_) => (None, None),
+            let (component, channel) = match event.subject {
+                HealthSubject::Channel(edge) => {
+                    (Some(plan.edges[edge as usize].to), Some(edge as usize))
+                }
+                HealthSubject::Component(component) => (Some(component as usize), None),
+                HealthSubject::Lane(_) => (None, None),
             };
             let component = component.map(|component| &plan.graph.components[component]);
-            let lane = match (event.place, component) {
-                (Place::Lane(lane), _) => plan.graph.lanes[lane as usize].id.clone(),
+            let lane = match (event.subject, component) {
+                (HealthSubject::Lane(lane), _) => plan.graph.lanes[lane as usize].id.clone(),
                 (_, Some(component)) => component.execution.lane.clone(),
                 (_, None) => String::new(),
             };

@@ -9,7 +9,7 @@ use windlass_runtime::dispatch::DispatcherError;
 
 use super::cadence::Cadence;
 use super::counts::LaneCounts;
-use super::health::{HealthKind, Place};
+use super::health::{HealthKind, HealthSubject};
 use super::histogram::Histogram;
 use super::machine::{Halt, Machine};
 use super::result::ErrorCode;
@@ -230,9 +230,10 @@ impl Machine {
             self.note_tick(place, TraceName::FixedRateDeadlineMiss, at, 0);
         }
         let lane = &self.plan.graph.lanes[place];
-        self.sinks
-            .health
-            .raise(HealthKind::LaneDeadlineMiss, Place::Lane(place as u32));
+        self.sinks.health.raise(
+            HealthKind::LaneDeadlineMiss,
+            HealthSubject::Lane(place as u32),
+        );
         if lane.on_deadline_miss == OnDeadlineMiss::Stop {
             let message = format!(
                 "a tick of lane {} ended after its deadline: give it more time (deadline_ms, period_ms), or choose another on_deadline_miss",

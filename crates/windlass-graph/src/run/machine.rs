@@ -18,7 +18,7 @@ use super::channels::Channels;
 use super::clock::RunClock;
 use super::control::Inbox;
 use super::counts::{AsyncCounts, ComponentCounts, LoopCounts, PublicationCounts, RunCounts};
-use super::health::Place;
+use super::health::HealthSubject;
 use super::lane::LaneState;
 use super::loops::LoopState;
 use super::options::RunOptions;
@@ -366,16 +366,16 @@ impl Machine {
         let at = clock::now();
         for (kind, place) in self.sinks.health.take_fresh() {
             let mut event = match place {
-                Place::Channel(edge) => {
+                HealthSubject::Channel(edge) => {
                     let to = self.plan.edges[edge as usize].to;
                     let mut event = self.recorded(TraceName::HealthEvent, to, at);
                     event.channel = edge;
                     event
                 }
-                Place::Component(component) => {
+                HealthSubject::Component(component) => {
                     self.recorded(TraceName::HealthEvent, component as usize, at)
                 }
-                Place::Lane(lane) => Recorded {
+                HealthSubject::Lane(lane) => Recorded {
                     lane,
                     ..Recorded::new(TraceName::HealthEvent, self.env.epoch, at)
                 },

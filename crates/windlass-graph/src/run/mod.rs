@@ -40,7 +40,7 @@ mod watch;
 pub(crate) use under_way::UnderWay;
 
 pub use control::{ConfigTransaction, Control, Progress, ReconfigureError, StepError};
-pub use health::{HealthEvent, HealthKind, Place};
+pub use health::{HealthEvent, HealthKind, HealthSubject};
 pub use losses::{Loss, LossKind};
 pub use metrics::{METRIC_SCHEMA_VERSION, Metrics, Sample};
 pub use options::{Record, RunOptions, Snapshot};

@@ -159,6 +159,6 @@ pub(super) fn with_captures(
 fn value_of(lua: &Lua, captured: Captured<'_>) -> mlua::Result<Value> {
     match captured {
         Captured::Text(text) => Ok(Value::String(lua.create_string(text)?)),
-        Captured::Place(place) => Ok(Value::Integer(place as i64)),
+        Captured::Position(place) => Ok(Value::Integer(place as i64)),
     }
 }

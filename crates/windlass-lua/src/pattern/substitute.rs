@@ -211,7 +211,7 @@ fn expand(
             b'%' => output.append(b"%")?,
             b'0'..=b'9' => match named_capture(matcher, found, usize::from(named - b'0'))? {
                 Captured::Text(text) => output.append(text)?,
-                Captured::Place(place) => output.append(place.to_string().as_bytes())?,
+                Captured::Position(place) => output.append(place.to_string().as_bytes())?,
             },
             _ => return Err(invalid_use()),
         }

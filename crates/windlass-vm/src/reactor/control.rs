@@ -24,7 +24,7 @@ use crate::record::{Line, RecordedPayload, Script, Source};
 use crate::shell::{begin, close};
 use crate::slot::Slot;
 use crate::task::GuestShared;
-use crate::vm::{Place, Shared};
+use crate::vm::{GuestScheduler, Shared};
 use windlass_sync::park::Generation;
 
 /// The control loop, as a future that ends when the VM is gone and its guests are.
@@ -110,9 +110,9 @@ impl Control {
     }
 
     fn reactor(&self) -> &Reactor {
-        match &self.vm.place {
-            Place::Reactor(reactor) => reactor,
-            Place::Pool(_) => unreachable!("this is the reactor's"),
+        match &self.vm.scheduler {
+            GuestScheduler::Reactor(reactor) => reactor,
+            GuestScheduler::Pool(_) => unreachable!("this is the reactor's"),
         }
     }
 
@@ -283,7 +283,7 @@ impl Control {
             }
             self.vm.run_blocking(waiter, work, |waiter, ending| {
                 let vm = waiter.guest.vm.clone();
-                if let Place::Reactor(reactor) = &vm.place {
+                if let GuestScheduler::Reactor(reactor) = &vm.scheduler {
                     reactor.post(Event::Io { waiter, ending });
                 }
             });
@@ -555,7 +555,7 @@ impl Control {
 
     fn fetch(&mut self) -> bool {
         let vm = self.vm.clone();
-        let Place::Reactor(reactor) = &vm.place else {
+        let GuestScheduler::Reactor(reactor) = &vm.scheduler else {
             return false;
         };
         let mut any = false;
@@ -627,7 +627,7 @@ impl Control {
     /// if something of it has not come yet.
     fn gather(&mut self) -> Option<usize> {
         let vm = self.vm.clone();
-        let Place::Reactor(reactor) = &vm.place else {
+        let GuestScheduler::Reactor(reactor) = &vm.scheduler else {
             return None;
         };
         let Some(lines) = reactor.log.next_turn() else {
@@ -814,7 +814,7 @@ impl Drop for Control {
     fn drop(&mut self) {
         // Whoever posts from now on is told.
         let vm = self.vm.clone();
-        let Place::Reactor(reactor) = &vm.place else {
+        let GuestScheduler::Reactor(reactor) = &vm.scheduler else {
             return;
         };
         let mut rest = reactor.inbox.close();

@@ -15,7 +15,7 @@ use crate::record::Script;
 use crate::shell::{close, step_guest};
 use crate::slot::Slot;
 use crate::task::GuestShared;
-use crate::vm::Place;
+use crate::vm::GuestScheduler;
 
 /// One step, once. If the workers do not take it, it says so: its slot comes back in any case.
 pub(super) struct Job {
@@ -85,7 +85,7 @@ impl Job {
         script: Script,
     ) {
         *self.shared.stored.lock() = guest;
-        let Place::Reactor(reactor) = &self.shared.vm.place else {
+        let GuestScheduler::Reactor(reactor) = &self.shared.vm.scheduler else {
             return;
         };
         reactor.post(Event::Result(StepResult {

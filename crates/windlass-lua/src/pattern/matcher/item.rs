@@ -2,12 +2,12 @@
 
 use super::super::bytes::{BYTES_PER_STEP, ByteSet, class, find_byte};
 use super::super::steps::Complaint;
-use super::{Awaited, KnownSet, MAX_KNOWN_SETS, Matcher, Place, Retry, Single, Turn, on};
+use super::{Awaited, KnownSet, MAX_KNOWN_SETS, Matcher, Position, Retry, Single, Turn, on};
 
 impl Matcher<'_> {
     /// A single byte, and the `?`, `*`, `+` or `-` after it.
-    pub(super) fn single_item(&mut self, here: Place) -> Result<Turn, Complaint> {
-        let Place { text, pattern } = here;
+    pub(super) fn single_item(&mut self, here: Position) -> Result<Turn, Complaint> {
+        let Position { text, pattern } = here;
         let (single, after) = self.single(pattern)?;
         let repeated = self.pattern.get(after).copied();
         let fits = self
@@ -19,7 +19,7 @@ impl Matcher<'_> {
             (Some(b'?' | b'*' | b'-'), false) => return Ok(on(text, next)),
             (_, false) => return Ok(Turn::Failed),
             (Some(b'?'), true) => {
-                self.remember(Retry::Without(Place {
+                self.remember(Retry::Without(Position {
                     text,
                     pattern: next,
                 }))?;
@@ -42,7 +42,7 @@ impl Matcher<'_> {
         least: usize,
         single: Single,
         next: usize,
-    ) -> Result<Option<Place>, Complaint> {
+    ) -> Result<Option<Position>, Complaint> {
         let rest = &self.subject[least..];
         let count = match single {
             Single::Any => rest.len(),
@@ -64,7 +64,7 @@ impl Matcher<'_> {
         most: usize,
         next: usize,
         awaited: Awaited,
-    ) -> Result<Option<Place>, Complaint> {
+    ) -> Result<Option<Position>, Complaint> {
         // Also where it fails at once: Lua sees how deep it is before it looks.
         self.check_depth()?;
         let length = self.subject.len();
@@ -86,7 +86,7 @@ impl Matcher<'_> {
             next,
             awaited,
         })?;
-        Ok(Some(Place {
+        Ok(Some(Position {
             text,
             pattern: next,
         }))
@@ -99,7 +99,7 @@ impl Matcher<'_> {
         single: Single,
         next: usize,
         awaited: Awaited,
-    ) -> Result<Option<Place>, Complaint> {
+    ) -> Result<Option<Position>, Complaint> {
         self.check_depth()?;
         let rest = &self.subject[from..];
         let (skipped, possible) = match (awaited, single) {
@@ -132,7 +132,7 @@ impl Matcher<'_> {
             next,
             awaited,
         })?;
-        Ok(Some(Place {
+        Ok(Some(Position {
             text,
             pattern: next,
         }))
@@ -207,7 +207,7 @@ impl Matcher<'_> {
     }
 
     /// `%bxy`: from an x to the y that belongs to it.
-    pub(super) fn balanced(&mut self, here: Place) -> Result<Turn, Complaint> {
+    pub(super) fn balanced(&mut self, here: Position) -> Result<Turn, Complaint> {
         let arguments = self.pattern.get(here.pattern + 2..here.pattern + 4);
         let Some(&[open, close]) = arguments else {
             return Err("malformed pattern (missing arguments to '%b')".into());
@@ -237,7 +237,7 @@ impl Matcher<'_> {
     }
 
     /// `%f[set]`: between a byte that is not in the set and one that is. Around the text there are zeros.
-    pub(super) fn frontier(&mut self, here: Place) -> Result<Turn, Complaint> {
+    pub(super) fn frontier(&mut self, here: Position) -> Result<Turn, Complaint> {
         let open = here.pattern + 2;
         if self.pattern.get(open) != Some(&b'[') {
             return Err("missing '[' after '%f' in pattern".into());

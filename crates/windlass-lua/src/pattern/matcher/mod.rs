@@ -23,7 +23,7 @@ enum Extent {
     /// It has begun.
     Open,
     /// Only its place: `()`.
-    Place,
+    Position,
     Length(usize),
 }
 
@@ -38,7 +38,7 @@ struct Capture {
 pub(super) enum Captured<'a> {
     Text(&'a [u8]),
     /// A place, counted from 1.
-    Place(usize),
+    Position(usize),
 }
 
 /// What stands for one byte.
@@ -68,9 +68,9 @@ enum Awaited {
     End,
 }
 
-/// Where the matcher is.
+/// Where the matcher is, in the text and in the pattern.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Position {
     text: usize,
     pattern: usize,
 }
@@ -83,7 +83,7 @@ enum Retry {
     /// Open this capture again.
     Close(usize),
     /// Do without what `?` says.
-    Without(Place),
+    Without(Position),
     /// Give back a byte: what `*` and `+` do.
     Shorter {
         least: usize,
@@ -102,7 +102,7 @@ enum Retry {
 
 /// What came of a turn.
 enum Turn {
-    On(Place),
+    On(Position),
     Failed,
     /// The match ends here.
     Matched(usize),
@@ -228,7 +228,7 @@ impl<'a> Matcher<'a> {
     fn match_at(&mut self, start: usize) -> Result<Option<usize>, Complaint> {
         self.level = 0;
         self.retries.clear();
-        let mut place = Place {
+        let mut place = Position {
             text: start,
             pattern: 0,
         };
@@ -245,7 +245,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn turn(&mut self, here: Place) -> Result<Turn, Complaint> {
+    fn turn(&mut self, here: Position) -> Result<Turn, Complaint> {
         let Some(&first) = self.pattern.get(here.pattern) else {
             return Ok(Turn::Matched(here.text));
         };
@@ -263,7 +263,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Another way, if there is one left.
-    fn retry(&mut self) -> Result<Option<Place>, Complaint> {
+    fn retry(&mut self) -> Result<Option<Position>, Complaint> {
         while let Some(retry) = self.retries.pop() {
             self.steps.spend(1)?;
             let other = match retry {
@@ -317,9 +317,9 @@ impl<'a> Matcher<'a> {
 
     // ---- captures ----
 
-    fn open_capture(&mut self, here: Place, only_place: bool) -> Result<Turn, Complaint> {
+    fn open_capture(&mut self, here: Position, only_place: bool) -> Result<Turn, Complaint> {
         let (extent, length) = match only_place {
-            true => (Extent::Place, 2),
+            true => (Extent::Position, 2),
             false => (Extent::Open, 1),
         };
         let Some(capture) = self.captures.get_mut(self.level) else {
@@ -334,7 +334,7 @@ impl<'a> Matcher<'a> {
         Ok(on(here.text, here.pattern + length))
     }
 
-    fn close_capture(&mut self, here: Place) -> Result<Turn, Complaint> {
+    fn close_capture(&mut self, here: Position) -> Result<Turn, Complaint> {
         let open = |capture: &Capture| capture.extent == Extent::Open;
         let Some(index) = self.captures[..self.level].iter().rposition(open) else {
             return Err("invalid pattern capture".into());
@@ -346,7 +346,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// `%1`: what a capture has got, once more.
-    fn captured_again(&mut self, here: Place, digit: u8) -> Result<Turn, Complaint> {
+    fn captured_again(&mut self, here: Position, digit: u8) -> Result<Turn, Complaint> {
         let index = usize::from(digit).checked_sub(usize::from(b'1'));
         let capture = index.and_then(|index| self.captures[..self.level].get(index));
         let Some(Capture { start, extent }) = capture.copied() else {
@@ -355,7 +355,7 @@ impl<'a> Matcher<'a> {
         let length = match extent {
             Extent::Open => return Err(invalid_index(digit)),
             // A place is no text: it is nowhere.
-            Extent::Place => return Ok(Turn::Failed),
+            Extent::Position => return Ok(Turn::Failed),
             Extent::Length(length) => length,
         };
         let wanted = &self.subject[start..start + length];
@@ -380,14 +380,14 @@ impl<'a> Matcher<'a> {
         let Capture { start, extent } = self.captures[index];
         match extent {
             Extent::Open => Err("unfinished capture".into()),
-            Extent::Place => Ok(Captured::Place(start + 1)),
+            Extent::Position => Ok(Captured::Position(start + 1)),
             Extent::Length(length) => Ok(Captured::Text(&self.subject[start..start + length])),
         }
     }
 }
 
 fn on(text: usize, pattern: usize) -> Turn {
-    Turn::On(Place { text, pattern })
+    Turn::On(Position { text, pattern })
 }
 
 fn invalid_index(digit: u8) -> Complaint {
