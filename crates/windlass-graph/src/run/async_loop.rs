@@ -14,7 +14,7 @@ use windlass_sync::lock::Notify;
 use super::channel::Channel;
 use super::channels::Channels;
 use super::loops::LoopState;
-use super::machine::{Halt, Machine, Progress, RecordState, Spare};
+use super::machine::{Halt, Machine, RecordState, Spare, Totals};
 use super::result::ErrorCode;
 use crate::component::Staged;
 use crate::record::{BESIDE_SHIFT, TapeKind};
@@ -92,7 +92,7 @@ impl Machine {
         if let Some(composite) = plan.regions[region].composite_loop {
             loops[composite] = std::mem::take(&mut self.loops[composite]);
         }
-        self.progress.launched += 1;
+        self.totals.launched += 1;
         Machine {
             tables: self.tables.clone(),
             env: self.env.clone(),
@@ -107,10 +107,10 @@ impl Machine {
             inbox: self.inbox.clone(),
             configs: Vec::new(),
             sinks: self.sinks.beside(&plan),
-            progress: Progress {
+            totals: Totals {
                 // A range of its own: numbers must not depend on who is faster.
-                transaction: (self.progress.launched << BESIDE_SHIFT) | self.progress.transaction,
-                ..Progress::default()
+                transaction: (self.totals.launched << BESIDE_SHIFT) | self.totals.transaction,
+                ..Totals::default()
             },
             forced: Vec::new(),
             driver: None,
@@ -230,7 +230,7 @@ impl Machine {
             .add(&other.sinks.counts.publication);
         self.sinks.counts.run.isolated += other.sinks.counts.run.isolated;
         self.sinks.counts.run.deactivated += other.sinks.counts.run.deactivated;
-        self.progress.ticks += other.progress.ticks;
+        self.totals.ticks += other.totals.ticks;
         let room = self
             .sinks
             .order_capacity

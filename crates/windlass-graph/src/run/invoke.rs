@@ -135,7 +135,7 @@ impl Machine {
                 result = self.invoke(component, &mut inputs, iteration);
             } else {
                 // The numbers of what follows do not depend on how many were called.
-                self.progress.transaction += 1;
+                self.totals.transaction += 1;
             }
             ready.recycle(inputs);
         }
@@ -168,7 +168,7 @@ impl Machine {
                     invocations += 1;
                     result = self.invoke(component, &mut inputs, 0);
                 } else {
-                    self.progress.transaction += 1;
+                    self.totals.transaction += 1;
                 }
                 inputs.clear();
             }
@@ -236,10 +236,10 @@ impl Machine {
         iteration: u64,
         start: u64,
     ) -> Call {
-        self.progress.transaction += 1;
+        self.totals.transaction += 1;
         let row = &self.tables.components[component];
         Call {
-            transaction: self.progress.transaction,
+            transaction: self.totals.transaction,
             iteration,
             cancel_at: match row.max_callback {
                 0 => 0,
@@ -284,7 +284,7 @@ impl Machine {
         finished: &Finished,
         out: &mut Outbox,
     ) -> Result<(), Halt> {
-        self.progress.ticks += 1;
+        self.totals.ticks += 1;
         if self.sinks.order.len() < self.sinks.order_capacity {
             self.sinks.order.push(component as u32);
         }
@@ -310,9 +310,9 @@ impl Machine {
             }
         }
         if self.tables.components[component].is_finite_source {
-            self.progress.source_publishes += u64::from(!out.staged.is_empty());
+            self.totals.source_publishes += u64::from(!out.staged.is_empty());
             let waits = !out.refused.is_empty() && out.staged.is_empty() && !out.finished;
-            self.progress.held_ticks += u64::from(waits && finished.failed.is_none());
+            self.totals.held_ticks += u64::from(waits && finished.failed.is_none());
         }
         if let Some(message) = &finished.failed {
             return self.failed(component, message.clone(), out);

@@ -152,6 +152,6 @@ impl Machine {
             .map(|component| self.lanes[self.tables.components[component].lane].now)
             .peekable();
         clocks.peek()?;
-        Some(clocks.fold(self.progress.source_publishes, u64::wrapping_add))
+        Some(clocks.fold(self.totals.source_publishes, u64::wrapping_add))
     }
 }

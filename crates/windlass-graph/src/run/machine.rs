@@ -55,7 +55,7 @@ pub(crate) struct Machine {
     /// The configuration of each component, as it is now.
     pub(crate) configs: Vec<Config>,
     pub(crate) sinks: Sinks,
-    pub(crate) progress: Progress,
+    pub(crate) totals: Totals,
     /// The components that were ended by force, because the run had to stop.
     pub(crate) forced: Vec<usize>,
     /// What the thread that drives the run was found to have, if that is its own.
@@ -70,7 +70,7 @@ pub(crate) struct Machine {
 
 /// How far a run is.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct Totals {
     /// Invocations so far.
     pub(crate) ticks: u64,
     /// Invocations of sources that did nothing, because an edge had no room.
@@ -199,7 +199,7 @@ impl Machine {
             inbox,
             configs: graph.components.iter().map(|c| c.config.clone()).collect(),
             sinks: Sinks::new(&plan, options, tracing),
-            progress: Progress::default(),
+            totals: Totals::default(),
             forced: Vec::new(),
             driver: None,
             memory: Memory::default(),
@@ -215,8 +215,8 @@ impl Machine {
     /// have had its turn: if nothing else runs either, nothing will ever make room.
     pub(crate) async fn epoch(&mut self) -> Result<bool, Halt> {
         let ran = |machine: &Machine| match machine.clock.has_turns {
-            true => machine.progress.ticks,
-            false => machine.progress.ticks - machine.progress.held_ticks,
+            true => machine.totals.ticks,
+            false => machine.totals.ticks - machine.totals.held_ticks,
         };
         let before = ran(self);
         let start = self.begin_iteration();
@@ -308,7 +308,7 @@ impl Machine {
         {
             times.push(end - start);
         }
-        self.inbox.set_progress(self.env.epoch, self.progress.ticks);
+        self.inbox.set_progress(self.env.epoch, self.totals.ticks);
         let ended = self.end_ticks(start, end);
         if self.sinks.trace.on {
             let mut span = Recorded::new(TraceName::SchedulerIteration, self.env.epoch, start);

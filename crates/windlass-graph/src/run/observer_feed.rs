@@ -200,11 +200,11 @@ impl Machine {
         let publication = &self.sinks.counts.publication;
         let seen = Observed::new("epoch", epoch, at)
             .with("epochs", epoch - feed.epoch)
-            .with("invocations", self.progress.ticks - feed.ticks)
+            .with("invocations", self.totals.ticks - feed.ticks)
             .with("staged", publication.staged - feed.staged)
             .with("committed", publication.committed - feed.committed);
         feed.epoch = epoch;
-        feed.ticks = self.progress.ticks;
+        feed.ticks = self.totals.ticks;
         (feed.staged, feed.committed) = (publication.staged, publication.committed);
         feed.observer.take(Level::Summary, seen);
     }
@@ -239,7 +239,7 @@ impl Machine {
         let event = Observed::new("run_ended", self.env.epoch, at)
             .with("stop_reason", reason.name())
             .with("epochs", self.env.epoch)
-            .with("ticks", self.progress.ticks);
+            .with("ticks", self.totals.ticks);
         feed.observer.take(Level::Summary, event);
         self.sinks.observer_feed = Some(feed);
     }

@@ -497,7 +497,7 @@ fn report(
     }
     RunResult {
         stop_reason,
-        ticks: machine.progress.ticks,
+        ticks: machine.totals.ticks,
         epochs: machine.env.epoch,
         order: machine.sinks.order.iter().map(name).collect(),
         epoch_times: machine.sinks.epoch_times.unwrap_or_default(),

@@ -181,7 +181,7 @@ impl Machine {
         self.recording
             .script
             .as_ref()?
-            .cancelled_after(self.progress.transaction)
+            .cancelled_after(self.totals.transaction)
     }
 
     /// A loop was stopped by the clock or by somebody.
