@@ -12,7 +12,7 @@ use windlass_runtime::time::timeout;
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
 
-use super::under_way::UnderWay;
+use crate::run::exec::under_way::UnderWay;
 use windlass_plan::compile::Plan;
 
 /// The runs of a runtime.

@@ -8,13 +8,13 @@ use std::time::Duration;
 use windlass_core::sync::clock;
 use windlass_runtime::time::timeout;
 
-use super::invoke::outcome;
-use super::machine::{Halt, Machine};
-use super::options::{RunOptions, Snapshot};
-use super::result::ErrorCode;
-use super::tables::nanos;
-use super::trace::TraceName;
 use crate::component::{Drain, Setup};
+use crate::run::exec::invoke::outcome;
+use crate::run::machine::{Halt, Machine};
+use crate::run::options::{RunOptions, Snapshot};
+use crate::run::result::ErrorCode;
+use crate::run::sinks::trace::TraceName;
+use crate::run::state::tables::nanos;
 
 impl Machine {
     /// Starts all components. Those that have been started when one fails are stopped by `finish`.

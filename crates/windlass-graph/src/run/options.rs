@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_sync::CancellationToken;
 
-use super::store::Store;
 use crate::observe::Observer;
+use crate::run::state::store::Store;
 
 /// How a run is to go.
 ///

@@ -14,21 +14,21 @@ use windlass_runtime::task::yield_now;
 use windlass_sync::CancellationToken;
 use windlass_sync::channel::oneshot;
 
-use super::control::{Closing, Control, Inbox, manual_lane};
-use super::frontend::{Entered, GraphFrontEnd};
-use super::invoke::outcome;
-use super::lane::LaneState;
-use super::machine::{Halt, Machine, Member};
-use super::options::RunOptions;
-use super::overlap::Overlap;
-use super::recorder::replay_options;
-use super::result::{ErrorCode, RunResult, StopReason};
-use super::tables::nanos;
-use super::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictly};
-use super::trace::Trace;
 use crate::component::{Catalog, Failure, Registry};
 use crate::observe::Level;
 use crate::record::{Names, Playback, Recording, Replayed, Script, Tape, TapeKind};
+use crate::run::exec::invoke::outcome;
+use crate::run::exec::overlap::Overlap;
+use crate::run::exec::threads::{Grants, Memory, driver_lane, driver_thread, refused_strictly};
+use crate::run::frontend::{Entered, GraphFrontEnd};
+use crate::run::machine::{Halt, Machine, Member};
+use crate::run::options::RunOptions;
+use crate::run::outside::control::{Closing, Control, Inbox, manual_lane};
+use crate::run::result::{ErrorCode, RunResult, StopReason};
+use crate::run::sinks::recorder::replay_options;
+use crate::run::sinks::trace::Trace;
+use crate::run::state::lane::LaneState;
+use crate::run::state::tables::nanos;
 use windlass_plan::compile::{CompileError, Plan, compile};
 use windlass_plan::model::{BoundaryRole, Graph};
 
@@ -473,7 +473,7 @@ async fn close(mut machine: Machine, mut reason: StopReason, options: &RunOption
 fn report(
     machine: Machine,
     stop_reason: StopReason,
-    snapshot: Option<super::options::Snapshot>,
+    snapshot: Option<crate::run::options::Snapshot>,
 ) -> RunResult {
     let metrics = machine.metrics();
     if let Some(observer) = machine.observer() {

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::health::HealthEvent;
-use super::losses::Loss;
-use super::metrics::Metrics;
-use super::options::Snapshot;
-use super::recorder::RecordingEnd;
-use super::threads::LaneGrant;
-use super::trace::Trace;
+use crate::run::exec::threads::LaneGrant;
+use crate::run::options::Snapshot;
+use crate::run::sinks::health::HealthEvent;
+use crate::run::sinks::losses::Loss;
+use crate::run::sinks::metrics::Metrics;
+use crate::run::sinks::recorder::RecordingEnd;
+use crate::run::sinks::trace::Trace;
 use windlass_plan::model::named;
 
 /// What came of a run.

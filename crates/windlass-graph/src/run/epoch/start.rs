@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::sync::clock;
 
-use super::machine::{Halt, Machine};
-use super::trace::{Recorded, TraceName};
+use crate::run::machine::{Halt, Machine};
+use crate::run::sinks::trace::{Recorded, TraceName};
 
 impl Machine {
     /// Does everything of an epoch that comes before its regions, in this order.

@@ -5,12 +5,12 @@
 
 use windlass_core::sync::clock;
 
-use super::channels::Channels;
-use super::machine::{Halt, Machine};
-use super::result::ErrorCode;
-use super::tables::nanos;
-use super::trace::{Recorded, TraceName};
 use crate::component::{LoopReport, Staged};
+use crate::run::machine::{Halt, Machine};
+use crate::run::result::ErrorCode;
+use crate::run::sinks::trace::{Recorded, TraceName};
+use crate::run::state::channels::Channels;
+use crate::run::state::tables::nanos;
 use windlass_plan::model::{Convergence, LoopKind, LoopPolicy, Overflow, PartialSuccess};
 use windlass_value::Payload;
 

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use super::machine::Machine;
-use super::result::StopReason;
+use crate::run::machine::Machine;
+use crate::run::result::StopReason;
 use windlass_plan::model::{EdgeKind, Overflow, named};
 
 /// Something that a run did not deliver.

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::health::{Health, HealthKind, HealthSubject};
 use crate::component::{PackedId, Received, Staged};
+use crate::run::sinks::health::{Health, HealthKind, HealthSubject};
 use windlass_plan::model::{CopyPolicy, Edge, Mode, Overflow};
 
 /// A channel while a run goes on. The default has no room and no readers: what is left behind when another

@@ -18,7 +18,7 @@ use windlass_runtime::dispatch::{
     lock_memory,
 };
 
-use super::flight::Job;
+use crate::run::exec::flight::Job;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{Graph, Lane, LaneKind, OsPolicy, Priority, RtPolicy};
 

@@ -2,11 +2,11 @@
 
 use windlass_core::sync::clock;
 
-use super::counts::ComponentCounts;
-use super::machine::Machine;
-use super::result::StopReason;
-use super::trace::Trace;
 use crate::observe::{Level, Observed, Observer};
+use crate::run::machine::Machine;
+use crate::run::result::StopReason;
+use crate::run::sinks::counts::ComponentCounts;
+use crate::run::sinks::trace::Trace;
 
 /// The observer of a run, and the counts at the last report: events carry the differences.
 #[derive(Debug)]

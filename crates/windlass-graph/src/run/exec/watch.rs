@@ -44,11 +44,11 @@ use windlass_runtime::time::{Instant, precise::block_until_or};
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
 
-use super::machine::{Halt, Machine};
-use super::options::RunOptions;
-use super::result::ErrorCode;
-use super::tables::nanos;
 use crate::component::{Interrupt, Outbox};
+use crate::run::machine::{Halt, Machine};
+use crate::run::options::RunOptions;
+use crate::run::result::ErrorCode;
+use crate::run::state::tables::nanos;
 
 /// The thread that ends invocations. It ends with the last deadline, so that one on a pool is ended
 /// even if the run has been dropped meanwhile.

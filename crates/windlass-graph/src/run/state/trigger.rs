@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use super::channel::Channel;
-use super::health::Health;
-use super::tables::nanos;
 use crate::component::Received;
+use crate::run::sinks::health::Health;
+use crate::run::state::channel::Channel;
+use crate::run::state::tables::nanos;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{
     ClockDomain, Component, Condition, EventSourceKind, TriggerKind, TriggerPolicy,

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::overlap::Overlap;
-use super::threads::pool_of;
-use super::trigger::plain_edges;
 use crate::component::refuses_early;
+use crate::run::exec::overlap::Overlap;
+use crate::run::exec::threads::pool_of;
+use crate::run::state::trigger::plain_edges;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{CopyPolicy, EdgeKind, LaneKind, Mode, OnError};
 

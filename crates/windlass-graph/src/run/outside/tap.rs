@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windlass_core::sync::Mutex;
 use windlass_sync::lock::Notify;
 
-use super::machine::Machine;
+use crate::run::machine::Machine;
 use windlass_value::Payload;
 
 /// Another reader of an edge. It has a cursor of its own: what it has not read when the edge overflows it

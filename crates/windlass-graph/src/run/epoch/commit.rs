@@ -5,15 +5,15 @@
 
 use windlass_core::sync::clock;
 
-use super::channel::Refusal;
-use super::channels::Channels;
-use super::health::HealthKind;
-use super::machine::Halt;
-use super::result::ErrorCode;
-use super::sinks::Sinks;
-use super::tables::Tables;
-use super::trace::{Recorded, TraceName};
 use crate::component::Staged;
+use crate::run::machine::Halt;
+use crate::run::result::ErrorCode;
+use crate::run::sinks::Sinks;
+use crate::run::sinks::health::HealthKind;
+use crate::run::sinks::trace::{Recorded, TraceName};
+use crate::run::state::channel::Refusal;
+use crate::run::state::channels::Channels;
+use crate::run::state::tables::Tables;
 use windlass_plan::model::{EdgeKind, Overflow};
 
 /// Where in an epoch something is committed.

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use super::invoke::Finished;
-use super::machine::Machine;
-use super::options::{RunOptions, Snapshot};
-use super::result::{ErrorCode, StopReason};
 use crate::component::Outbox;
 use crate::record::{
     CallLine, DoorSeen, End, EpochLine, Header, LaneTurn, Line, LoopLine, Names, Output, Report,
     RunDifference, Stored, Tape, TapeKind, create,
 };
+use crate::run::exec::invoke::Finished;
+use crate::run::machine::Machine;
+use crate::run::options::{RunOptions, Snapshot};
+use crate::run::result::{ErrorCode, StopReason};
 use windlass_value::Payload;
 
 impl Machine {
@@ -78,7 +78,7 @@ impl Machine {
             woken: self.members[component].woken,
             held: self.members[component].held,
         };
-        let turn = |(name, lane): (&Arc<str>, &super::lane::LaneState)| LaneTurn {
+        let turn = |(name, lane): (&Arc<str>, &crate::run::state::lane::LaneState)| LaneTurn {
             lane: name.clone(),
             now: lane.now,
             is_due: lane.is_due,

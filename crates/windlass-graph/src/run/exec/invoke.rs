@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use windlass_core::sync::clock;
 
-use super::machine::{Halt, Machine};
-use super::result::ErrorCode;
-use super::trace::{NONE, Recorded, TraceName};
-use super::trigger::From;
 use crate::component::{
     Call, Component, Env, Failure, Invocation, Origin, Outbox, Received, Reentrant,
 };
+use crate::run::machine::{Halt, Machine};
+use crate::run::result::ErrorCode;
+use crate::run::sinks::trace::{NONE, Recorded, TraceName};
+use crate::run::state::trigger::From;
 use windlass_plan::model::OnError;
 
 /// What is called.

@@ -10,10 +10,10 @@
 use windlass_core::sync::clock;
 use windlass_sync::CancellationToken;
 
-use super::lane::LaneState;
-use super::machine::Machine;
-use super::outside::{wait_here, wait_outside};
-use super::tables::nanos;
+use crate::run::machine::Machine;
+use crate::run::outside::doors::{wait_here, wait_outside};
+use crate::run::state::lane::LaneState;
+use crate::run::state::tables::nanos;
 use windlass_plan::model::{Lane, LaneKind, OnDeadlineMiss, OverrunPolicy};
 
 /// A lane that follows the real clock.

@@ -1,15 +1,24 @@
 //! Where a run says what it did: counts, health, trace, errors, observers and the recording.
 
+pub(crate) mod counts;
+pub(crate) mod health;
+pub(crate) mod histogram;
+pub(crate) mod losses;
+pub(crate) mod metrics;
+pub(crate) mod observer_feed;
+pub(crate) mod recorder;
+pub(crate) mod trace;
+
 use windlass_plan::compile::Plan;
 
-use super::health::Health;
-use super::machine::{Counts, Halt};
-use super::observer_feed::ObserverFeed;
-use super::options::RunOptions;
-use super::result::{ErrorCode, RuntimeError};
-use super::tables::Tables;
-use super::trace::{Recorded, TraceName, Tracing};
 use crate::record::Tape;
+use crate::run::machine::{Counts, Halt};
+use crate::run::options::RunOptions;
+use crate::run::result::{ErrorCode, RuntimeError};
+use crate::run::sinks::health::Health;
+use crate::run::sinks::observer_feed::ObserverFeed;
+use crate::run::sinks::trace::{Recorded, TraceName, Tracing};
+use crate::run::state::tables::Tables;
 
 /// How many errors that do not end a run it keeps.
 const ERRORS: usize = 1024;

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use windlass_core::task::JoinHandle;
 use windlass_sync::lock::Notify;
 
-use super::channel::Channel;
-use super::channels::Channels;
-use super::loops::LoopState;
-use super::machine::{Halt, Machine, RecordState, Spare, Totals};
-use super::result::ErrorCode;
 use crate::component::Staged;
 use crate::record::{BESIDE_SHIFT, TapeKind};
+use crate::run::machine::{Halt, Machine, RecordState, Spare, Totals};
+use crate::run::result::ErrorCode;
+use crate::run::state::channel::Channel;
+use crate::run::state::channels::Channels;
+use crate::run::state::loops::LoopState;
 
 /// A loop that runs in a task of its own, beside the epochs.
 pub(crate) struct AsyncLoop {

@@ -6,9 +6,9 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
-use super::options::RunOptions;
 use crate::component::{MessageId, PackedId};
 use crate::observe::Level;
+use crate::run::options::RunOptions;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::named;
 use windlass_record::Digest;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use windlass_value::Payload;
 
-use super::channel::Channel;
-use super::loops::LoopBuffer;
 use crate::component::Staged;
+use crate::run::state::channel::Channel;
+use crate::run::state::loops::LoopBuffer;
 
 /// The channels of a run by edge, and what waits for its turn to be in them.
 pub(crate) struct Channels {

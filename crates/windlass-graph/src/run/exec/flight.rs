@@ -16,15 +16,15 @@ use serde_json::json;
 use windlass_core::sync::clock;
 use windlass_sync::channel::oneshot;
 
-use super::health::{Health, HealthKind, HealthSubject};
-use super::invoke::{Body, Finished, call};
-use super::machine::{Halt, Machine};
-use super::result::ErrorCode;
-use super::threads::{Pool, Workers};
-use super::trace::{NONE, TraceName};
-use super::trigger::Ready;
-use super::watch::CallDeadline;
 use crate::component::{Call, Component, Env, Outbox, Received, Reentrant};
+use crate::run::exec::invoke::{Body, Finished, call};
+use crate::run::exec::threads::{Pool, Workers};
+use crate::run::exec::watch::CallDeadline;
+use crate::run::machine::{Halt, Machine};
+use crate::run::result::ErrorCode;
+use crate::run::sinks::health::{Health, HealthKind, HealthSubject};
+use crate::run::sinks::trace::{NONE, TraceName};
+use crate::run::state::trigger::Ready;
 use windlass_plan::model::{LaneKind, LaneOverflow, OnError, Priority};
 
 /// Invocations on their way to a thread, one after another.

@@ -7,16 +7,16 @@
 use windlass_runtime::Handle;
 use windlass_runtime::dispatch::DispatcherError;
 
-use super::cadence::Cadence;
-use super::counts::LaneCounts;
-use super::health::{HealthKind, HealthSubject};
-use super::histogram::Histogram;
-use super::machine::{Halt, Machine};
-use super::result::ErrorCode;
-use super::tables::nanos;
-use super::threads::{Pool, pools_of};
-use super::trace::{Recorded, TraceName};
-use super::trigger::follows_time;
+use crate::run::exec::threads::{Pool, pools_of};
+use crate::run::machine::{Halt, Machine};
+use crate::run::result::ErrorCode;
+use crate::run::sinks::counts::LaneCounts;
+use crate::run::sinks::health::{HealthKind, HealthSubject};
+use crate::run::sinks::histogram::Histogram;
+use crate::run::sinks::trace::{Recorded, TraceName};
+use crate::run::state::cadence::Cadence;
+use crate::run::state::tables::nanos;
+use crate::run::state::trigger::follows_time;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{LaneKind, OnDeadlineMiss};
 

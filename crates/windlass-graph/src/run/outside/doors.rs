@@ -8,8 +8,8 @@ use windlass_runtime::time::{Instant, timeout};
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
 
-use super::machine::{Machine, Member};
-use super::trigger::From;
+use crate::run::machine::{Machine, Member};
+use crate::run::state::trigger::From;
 
 impl Member {
     /// Whether it can be invoked.

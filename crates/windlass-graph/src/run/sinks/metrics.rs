@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::machine::Machine;
+use crate::run::machine::Machine;
 use windlass_plan::model::LaneKind;
 
 /// The version of the samples' fields.

@@ -14,8 +14,8 @@
 
 use std::collections::VecDeque;
 
-use super::flight::Ahead;
-use super::machine::{Halt, Machine};
+use crate::run::exec::flight::Ahead;
+use crate::run::machine::{Halt, Machine};
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{BoundaryRole, LaneKind, LaneOverflow};
 

@@ -10,14 +10,14 @@ use windlass_core::sync::clock;
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
 
-use super::invoke::outcome;
-use super::machine::{Halt, Machine};
-use super::result::ErrorCode;
-use super::tap::{Tap, TapError};
-use super::trace::TraceName;
-use super::under_way::UnderWay;
 use crate::component::Failure;
 use crate::observe::Observer;
+use crate::run::exec::invoke::outcome;
+use crate::run::exec::under_way::UnderWay;
+use crate::run::machine::{Halt, Machine};
+use crate::run::outside::tap::{Tap, TapError};
+use crate::run::result::ErrorCode;
+use crate::run::sinks::trace::TraceName;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{Config, LaneKind, Readers};
 
