@@ -19,7 +19,7 @@ schema_version: 1
 graph: {name: own_component}
 lanes: {main: {type: event_loop}}
 components:
-  - {id: sensor, type: topoexec.example.Sensor, execution: {lane: main}}
+  - {id: sensor, type: windlass.example.Sensor, execution: {lane: main}}
   - id: scale
     type: mine.Scale
     config: {factor: 2.5}

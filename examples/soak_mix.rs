@@ -40,9 +40,9 @@ schema_version: 1
 graph: {name: soak}
 lanes: {main: {type: event_loop}, pool: {type: thread_pool, max_threads: 2, queue_capacity: 16}}
 components:
-  - {id: sensor, type: topoexec.example.Sensor, execution: {lane: main}}
-  - {id: same, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: pool}}
-  - {id: out, type: topoexec.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: sensor, type: windlass.example.Sensor, execution: {lane: main}}
+  - {id: same, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: pool}}
+  - {id: out, type: windlass.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
 edges:
   - {id: raw, from: sensor.out, to: same.in, kind: immediate}
   - {id: clean, from: same.out, to: out.in, kind: delay}

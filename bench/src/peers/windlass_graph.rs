@@ -52,8 +52,8 @@ const COMPONENTS: usize = 100;
 pub fn messages(epochs: u64) -> Sample {
     let mut graph = Graph::new("row");
     graph.lanes.push(Lane::new("main", LaneKind::EventLoop));
-    let types = iter::once("topoexec.boundary.FrameInput").chain(iter::repeat_n(
-        "topoexec.transforms.Identity",
+    let types = iter::once("windlass.boundary.FrameInput").chain(iter::repeat_n(
+        "windlass.transform.Identity",
         COMPONENTS - 1,
     ));
     add_row(&mut graph, "c", "main", types);
@@ -158,9 +158,9 @@ pub fn parallel(epochs: u64) -> Sample {
     let mut lane = Lane::new("pool", LaneKind::ThreadPool);
     lane.max_threads = THREADS;
     graph.lanes.push(lane);
-    let types = iter::once("topoexec.boundary.Input")
+    let types = iter::once("windlass.boundary.Input")
         .chain(iter::repeat_n("bench.Work", LINKS))
-        .chain(iter::once("topoexec.boundary.Output"));
+        .chain(iter::once("windlass.boundary.Output"));
     for chain in 0..CHAINS {
         add_row(&mut graph, &format!("chain{chain}."), "pool", types.clone());
     }

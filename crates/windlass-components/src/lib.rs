@@ -25,7 +25,7 @@
 //! components:
 //!   - {id: dice, type: windlass.random, config: {kind: integer, min: 1, max: 6}, execution: {lane: main}}
 //!   - {id: sum, type: windlass.window, config: {size: 2, expr: sum(values)}, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
-//!   - {id: out, type: topoexec.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+//!   - {id: out, type: windlass.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
 //! edges:
 //!   - {id: rolled, from: dice.out, to: sum.in, kind: immediate}
 //!   - {id: summed, from: sum.out, to: out.in, kind: immediate}

@@ -45,7 +45,7 @@ const MEMORY_MB: usize = 64;
 /// graph: {name: shout}
 /// lanes: {main: {type: event_loop}}
 /// components:
-///   - {id: in, type: topoexec.boundary.Input, execution: {lane: main}}
+///   - {id: in, type: windlass.boundary.Input, execution: {lane: main}}
 ///   - id: shout
 ///     type: windlass.lua
 ///     config:
@@ -54,7 +54,7 @@ const MEMORY_MB: usize = 64;
 ///         function execute(inputs) publish('loud', inputs.text:upper()) end
 ///     trigger_policy: {type: any_input, input: text}
 ///     execution: {lane: main, timeout_ms: 100}
-///   - {id: out, type: topoexec.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+///   - {id: out, type: windlass.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
 /// edges:
 ///   - {id: a, from: in.out, to: shout.text, kind: immediate}
 ///   - {id: b, from: shout.loud, to: out.in, kind: immediate}

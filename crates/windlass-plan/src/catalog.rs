@@ -347,6 +347,61 @@ pub trait Catalog {
     }
 }
 
+/// The former names of the built-in types, and their present ones. Files may use either.
+const FORMER_NAMES: [(&str, &str); 12] = [
+    ("topoexec.boundary.Input", "windlass.boundary.Input"),
+    ("topoexec.boundary.Output", "windlass.boundary.Output"),
+    (
+        "topoexec.boundary.FrameInput",
+        "windlass.boundary.FrameInput",
+    ),
+    (
+        "topoexec.boundary.BinaryInput",
+        "windlass.boundary.BinaryInput",
+    ),
+    (
+        "topoexec.transforms.Identity",
+        "windlass.transform.Identity",
+    ),
+    ("topoexec.transforms.Join", "windlass.transform.Join"),
+    (
+        "topoexec.transforms.Validator",
+        "windlass.transform.Validator",
+    ),
+    (
+        "topoexec.transforms.AsyncWorker",
+        "windlass.transform.AsyncWorker",
+    ),
+    ("topoexec.example.Sensor", "windlass.example.Sensor"),
+    ("topoexec.example.Estimator", "windlass.example.Estimator"),
+    ("topoexec.example.Controller", "windlass.example.Controller"),
+    ("topoexec.example.Actuator", "windlass.example.Actuator"),
+];
+
+/// Returns the present name of a built-in type, if `type_name` is its former one.
+///
+/// A [`Catalog`] looks for the name as it is written first, so that a program may still register a
+/// type of its own under a former name.
+pub fn present_name(type_name: &str) -> Option<&'static str> {
+    let (_, present) = FORMER_NAMES
+        .iter()
+        .find(|(former, _)| *former == type_name)?;
+    Some(present)
+}
+
+/// The namespaces of the types that had another name before.
+const RENAMED: [&str; 3] = [
+    "windlass.boundary.",
+    "windlass.transform.",
+    "windlass.example.",
+];
+
+/// Whether a type of this name came with schema version 2, as all types of this project did that
+/// never had another name.
+pub(crate) fn came_with_version_2(type_name: &str) -> bool {
+    type_name.starts_with("windlass.") && !RENAMED.iter().any(|start| type_name.starts_with(start))
+}
+
 /// What a type finds wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFault {
@@ -376,6 +431,7 @@ impl ConfigFault {
 impl Catalog for std::collections::BTreeMap<String, Descriptor> {
     fn descriptor(&self, type_name: &str) -> Option<&Descriptor> {
         self.get(type_name)
+            .or_else(|| self.get(present_name(type_name)?))
     }
 
     fn names(&self) -> Vec<&str> {

@@ -70,6 +70,41 @@ fn traces() {
     }
 }
 
+/// A graph file with the former names of built-in types is drawn as it is written, and otherwise the
+/// same as one with the present names.
+#[test]
+fn former_names_of_types_still_load_run_and_render() {
+    let former = "crates/windlass-cli/tests/fixtures/former_names.yaml";
+    let present = example("control_loop");
+    let renamed = |text: &str| text.replace("topoexec.example.", "windlass.example.");
+    windlass(&["graph", "validate", former, "--strict-diagnostics"]).fine();
+    for command in ["plan", "render"] {
+        for kind in ["json", "text", "mermaid", "dot", "svg"] {
+            if command == "plan" && kind != "json" {
+                continue;
+            }
+            let drawn = windlass(&["graph", command, former, "--format", kind]).fine();
+            assert!(
+                drawn.out.contains("topoexec.example.Sensor"),
+                "{}",
+                drawn.out
+            );
+            let expected = windlass(&["graph", command, &present, "--format", kind]).fine();
+            assert_eq!(renamed(&drawn.out), expected.out, "{command} {kind}");
+        }
+    }
+    let trace = |file: &str| {
+        let arguments = ["graph", "trace", file, "--steps", "2", "--format", "json"];
+        let mut document = windlass(&arguments).fine().json();
+        for event in document["events"].as_array_mut().expect("events") {
+            event["start_offset_ns"] = 0.into();
+            event["duration_ns"] = 0.into();
+        }
+        document
+    };
+    assert_eq!(trace(former), trace(&present));
+}
+
 /// A document with each field, and each item of a list, on a line of its own: short, and easy to compare.
 fn by_line(document: &Value) -> String {
     let mut text = String::new();

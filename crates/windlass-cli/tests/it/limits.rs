@@ -50,9 +50,9 @@ schema_version: 1
 graph: {name: limits, kind: internal_test, config: {a: {b: {c: 1}}, text: four and more}}
 lanes: {main: {type: event_loop}, other: {type: event_loop}}
 components:
-  - &first {id: first, type: topoexec.transforms.Identity, event_sources: [{type: message, input: in}], trigger_policy: {type: any_input}, execution: {lane: main}}
-  - {id: second, type: topoexec.transforms.Identity, event_sources: [{type: message, input: in}], trigger_policy: {type: any_input}, execution: &lane {lane: main}}
-  - {id: third, type: topoexec.boundary.Input, execution: *lane}
+  - &first {id: first, type: windlass.transform.Identity, event_sources: [{type: message, input: in}], trigger_policy: {type: any_input}, execution: {lane: main}}
+  - {id: second, type: windlass.transform.Identity, event_sources: [{type: message, input: in}], trigger_policy: {type: any_input}, execution: &lane {lane: main}}
+  - {id: third, type: windlass.boundary.Input, execution: *lane}
 edges:
   - {id: one, from: first.out, to: first.in, kind: immediate}
   - {id: two, from: second.out, to: second.in, kind: immediate}

@@ -83,10 +83,8 @@ fn a_summary_is_one_document() {
 fn what_went_wrong_is_in_the_exit_code() {
     let run = Written::new(
         "run.yaml",
-        &crate::support::example_text("hello").replace(
-            "type: topoexec.transforms.Identity",
-            "type: elsewhere.Thing",
-        ),
+        &crate::support::example_text("hello")
+            .replace("type: windlass.transform.Identity", "type: elsewhere.Thing"),
     );
     assert_eq!(windlass(&["graph", "observe", run.path()]).code, Some(2));
     assert_eq!(

@@ -118,8 +118,8 @@ lanes:
   fifo: {type: isolated_thread, rt_policy: fifo, rt_priority: 10, os_policy: POLICY}
   clock: {type: fixed_rate, hz: 100, wall_clock_enabled: true, nice_priority: -5, mlock: true}
 components:
-  - {id: a, type: topoexec.example.Sensor, execution: {lane: fifo}}
-  - {id: b, type: topoexec.example.Sensor, execution: {lane: clock}}
+  - {id: a, type: windlass.example.Sensor, execution: {lane: fifo}}
+  - {id: b, type: windlass.example.Sensor, execution: {lane: clock}}
 edges: []
 ";
     std::fs::write(&file, graph.replace("POLICY", "warn")).expect("a file");

@@ -79,8 +79,8 @@ fn g7_priority_decides_unless_there_is_a_dependency() {
     let expected = json!(["second", "first", "join", "output"]);
     assert_eq!(run("priority", "1")["order"], expected);
 
-    let source = "  - id: second\n    type: topoexec.boundary.Input\n    boundary: {role: input}\n";
-    let follower = "  - id: second\n    type: topoexec.transforms.Identity\n    \
+    let source = "  - id: second\n    type: windlass.boundary.Input\n    boundary: {role: input}\n";
+    let follower = "  - id: second\n    type: windlass.transform.Identity\n    \
                     event_sources: [{type: message, input: in}]\n    \
                     trigger_policy: {type: any_input}\n";
     let text = example_text("priority");

@@ -67,12 +67,12 @@ lanes:
   pool: {type: thread_pool, max_threads: -3}
   ok: {type: event_loop}
 components:
-  - {id: a, type: topoexec.boundary.Input, execution: {lane: nowhere}}
-  - {id: b, type: topoexec.boundary.Outptu, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
-  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok, priority: urgent}}
-  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
-  - {id: d, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
-  - {id: f, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+  - {id: a, type: windlass.boundary.Input, execution: {lane: nowhere}}
+  - {id: b, type: windlass.boundary.Outptu, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+  - {id: c, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok, priority: urgent}}
+  - {id: c, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+  - {id: d, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
+  - {id: f, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: ok}}
 edges:
   - {id: e1, from: a.out, to: ghost.in, kind: immediate}
   - {id: e2, from: a.output, to: c.in, kind: immediate}
@@ -92,8 +92,8 @@ fn ten_mistakes_of_form_and_meaning_are_told_in_one_pass() {
             "4:16: unknown name \"event_lop\"; allowed are: event_loop, fixed_rate, thread_pool, isolated_thread, manual_step",
             "5:42: -3 is negative, and this counts something",
             "8:62: lane \"nowhere\" does not exist",
-            "9:19: component type \"topoexec.boundary.Outptu\" does not exist",
-            "10:127: unknown name \"urgent\"; allowed are: high, normal, low, background",
+            "9:19: component type \"windlass.boundary.Outptu\" does not exist",
+            "10:126: unknown name \"urgent\"; allowed are: high, normal, low, background",
             "11:10: there is another component `c`",
             "15:31: component \"ghost\" does not exist",
             "16:20: `a` has no output `output`",
@@ -107,7 +107,7 @@ fn ten_mistakes_of_form_and_meaning_are_told_in_one_pass() {
     let text = windlass_with(&["graph", "validate", "-"], TEN.as_bytes()).refused();
     assert!(
         text.err
-            .contains("help: did you mean \"topoexec.boundary.Output\"?"),
+            .contains("help: did you mean \"windlass.boundary.Output\"?"),
         "{}",
         text.err
     );

@@ -6,7 +6,7 @@ use crate::support::{Ended, command, example, example_text, root, windlass, wind
 
 /// An example with a type that lives elsewhere.
 fn foreign() -> String {
-    example_text("hello").replace("topoexec.transforms.Identity", "elsewhere.Filter")
+    example_text("hello").replace("windlass.transform.Identity", "elsewhere.Filter")
 }
 
 #[test]

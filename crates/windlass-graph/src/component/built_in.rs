@@ -2,18 +2,18 @@
 //!
 //! | type | inputs | outputs | what it does |
 //! |---|---|---|---|
-//! | `topoexec.boundary.Input` | | out | publishes the text `payload-<epoch>` |
-//! | `topoexec.boundary.Output` | in | | takes what comes |
-//! | `topoexec.boundary.FrameInput` | | out | publishes a frame: bytes, as many as `config.bytes` says |
-//! | `topoexec.boundary.BinaryInput` | | out | the same |
-//! | `topoexec.transforms.Identity` | in | out | publishes what comes |
-//! | `topoexec.transforms.Join` | left, right | out | publishes the first payload |
-//! | `topoexec.transforms.Validator` | request | out | publishes what comes |
-//! | `topoexec.transforms.AsyncWorker` | ready | out | publishes what comes |
-//! | `topoexec.example.Sensor` | | out | publishes the epoch's number |
-//! | `topoexec.example.Estimator` | sensor, correction | estimate | publishes the mean of what it has last seen of both |
-//! | `topoexec.example.Controller` | estimate | command, correction | publishes half of the estimate to both |
-//! | `topoexec.example.Actuator` | command | | takes what comes |
+//! | `windlass.boundary.Input` | | out | publishes the text `payload-<epoch>` |
+//! | `windlass.boundary.Output` | in | | takes what comes |
+//! | `windlass.boundary.FrameInput` | | out | publishes a frame: bytes, as many as `config.bytes` says |
+//! | `windlass.boundary.BinaryInput` | | out | the same |
+//! | `windlass.transform.Identity` | in | out | publishes what comes |
+//! | `windlass.transform.Join` | left, right | out | publishes the first payload |
+//! | `windlass.transform.Validator` | request | out | publishes what comes |
+//! | `windlass.transform.AsyncWorker` | ready | out | publishes what comes |
+//! | `windlass.example.Sensor` | | out | publishes the epoch's number |
+//! | `windlass.example.Estimator` | sensor, correction | estimate | publishes the mean of what it has last seen of both |
+//! | `windlass.example.Controller` | estimate | command, correction | publishes half of the estimate to both |
+//! | `windlass.example.Actuator` | command | | takes what comes |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(super) fn register(registry: &mut Registry) {
             .about(about)
     };
     registry.function(
-        "topoexec.boundary.Input",
+        "windlass.boundary.Input",
         source("Publishes the text payload-<epoch>."),
         |invocation| {
             let text = format!("payload-{}", invocation.epoch());
@@ -65,8 +65,8 @@ pub(super) fn register(registry: &mut Registry) {
         },
     );
     for (name, payload) in [
-        ("topoexec.boundary.FrameInput", "frame"),
-        ("topoexec.boundary.BinaryInput", "binary"),
+        ("windlass.boundary.FrameInput", "frame"),
+        ("windlass.boundary.BinaryInput", "binary"),
     ] {
         let bytes = ConfigField::new("bytes", ConfigKind::Integer).within(0.0, 67_108_864.0);
         let descriptor = Descriptor::new()
@@ -78,21 +78,21 @@ pub(super) fn register(registry: &mut Registry) {
         registry.register_with(name, descriptor, || Box::new(Frames::default()));
     }
     for (name, port) in [
-        ("topoexec.boundary.Output", "in"),
-        ("topoexec.example.Actuator", "command"),
+        ("windlass.boundary.Output", "in"),
+        ("windlass.example.Actuator", "command"),
     ] {
         registry.function(name, sink(port, "Takes what comes."), |_| Ok(()));
     }
     for (name, port) in [
-        ("topoexec.transforms.Identity", "in"),
-        ("topoexec.transforms.Validator", "request"),
-        ("topoexec.transforms.AsyncWorker", "ready"),
+        ("windlass.transform.Identity", "in"),
+        ("windlass.transform.Validator", "request"),
+        ("windlass.transform.AsyncWorker", "ready"),
     ] {
         let descriptor = pass(port, "Publishes what comes.");
         registry.register_with(name, descriptor, || Box::new(Forward::default()));
     }
     registry.register_with(
-        "topoexec.transforms.Join",
+        "windlass.transform.Join",
         Descriptor::new()
             .input("left")
             .input("right")
@@ -102,7 +102,7 @@ pub(super) fn register(registry: &mut Registry) {
         || Box::new(First::default()),
     );
     registry.function(
-        "topoexec.example.Sensor",
+        "windlass.example.Sensor",
         source("Publishes the epoch's number."),
         |invocation| {
             let reading = invocation.epoch() as f64;
@@ -111,7 +111,7 @@ pub(super) fn register(registry: &mut Registry) {
         },
     );
     registry.register_with(
-        "topoexec.example.Estimator",
+        "windlass.example.Estimator",
         Descriptor::new()
             .input("sensor")
             .input("correction")
@@ -121,7 +121,7 @@ pub(super) fn register(registry: &mut Registry) {
         || Box::new(Estimator::default()),
     );
     registry.function(
-        "topoexec.example.Controller",
+        "windlass.example.Controller",
         Descriptor::new()
             .input("estimate")
             .output("command")

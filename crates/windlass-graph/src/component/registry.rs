@@ -9,6 +9,7 @@ use super::{
     Catalog, Component, ConfigFault, Descriptor, Failure, Invocation, Output, Reentrant, Setup,
     built_in,
 };
+use windlass_plan::catalog::present_name;
 use windlass_plan::model::Config;
 use windlass_value::Payload;
 
@@ -32,7 +33,7 @@ pub type Maker = Arc<dyn Fn() -> Box<dyn Component> + Send + Sync>;
 ///     },
 /// );
 /// assert!(registry.contains("mine.Print"));
-/// assert!(registry.contains("topoexec.transforms.Identity"));
+/// assert!(registry.contains("windlass.transform.Identity"));
 /// ```
 #[derive(Clone, Default)]
 pub struct Registry {
@@ -98,7 +99,7 @@ impl Registry {
 
     /// Whether there is a type of this name.
     pub fn contains(&self, type_name: &str) -> bool {
-        self.types.contains_key(type_name)
+        self.find(type_name).is_some()
     }
 
     /// The names of all types, sorted.
@@ -113,13 +114,21 @@ impl Registry {
     }
 
     pub(crate) fn make(&self, type_name: &str) -> Option<Box<dyn Component>> {
-        Some((self.types.get(type_name)?.maker)())
+        Some((self.find(type_name)?.maker)())
+    }
+
+    /// The type of this name, or the built-in type that had this name before.
+    fn find(&self, type_name: &str) -> Option<&Type> {
+        let types = &self.types;
+        types
+            .get(type_name)
+            .or_else(|| types.get(present_name(type_name)?))
     }
 }
 
 impl Catalog for Registry {
     fn descriptor(&self, type_name: &str) -> Option<&Descriptor> {
-        Some(&self.types.get(type_name)?.descriptor)
+        Some(&self.find(type_name)?.descriptor)
     }
 
     fn names(&self) -> Vec<&str> {
@@ -181,5 +190,40 @@ impl Component for Stub {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_plan::catalog::present_name;
+
+    use super::{Catalog, Descriptor, Registry};
+
+    fn former(name: &str) -> String {
+        let former = name.replacen("windlass.transform.", "topoexec.transforms.", 1);
+        former.replacen("windlass.", "topoexec.", 1)
+    }
+
+    #[test]
+    fn every_built_in_type_is_found_by_its_former_name_and_listed_by_its_present_one() {
+        let registry = Registry::built_in();
+        for name in registry.names() {
+            let former = former(name);
+            assert_eq!(present_name(&former), Some(name));
+            assert!(registry.contains(&former) && registry.make(&former).is_some());
+            assert_eq!(registry.descriptor(&former), registry.descriptor(name));
+            assert!(registry.descriptors().descriptor(&former).is_some());
+        }
+        assert!(registry.names().all(|name| name.starts_with("windlass.")));
+        assert_eq!(registry.names().count(), 12);
+    }
+
+    #[test]
+    fn a_type_that_is_registered_under_a_former_name_comes_first() {
+        let mut registry = Registry::built_in();
+        let own = Descriptor::new().about("Mine.");
+        registry.function("topoexec.transforms.Join", own, |_| Ok(()));
+        let found = registry.descriptor("topoexec.transforms.Join");
+        assert_eq!(found.map(|found| &*found.about), Some("Mine."));
     }
 }

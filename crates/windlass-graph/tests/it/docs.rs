@@ -137,7 +137,7 @@ const LIMITED: &str = "
 schema_version: 2
 graph: {name: limited, kind: internal_test}
 lanes: {main: {type: event_loop}}
-components: [{id: a, type: topoexec.example.Sensor, execution: {lane: main, timeout_ms: 20}}]
+components: [{id: a, type: windlass.example.Sensor, execution: {lane: main, timeout_ms: 20}}]
 edges: []
 ";
 

@@ -25,7 +25,7 @@ fn graph(script: &str, execution: &str, lane: &str) -> String {
 graph: {{name: test}}
 lanes: {{main: {{{lane}}}}}
 components:
-  - {{id: in, type: topoexec.boundary.Input, execution: {{lane: main}}}}
+  - {{id: in, type: windlass.boundary.Input, execution: {{lane: main}}}}
   - id: lua
     type: windlass.lua
     config:
@@ -33,7 +33,7 @@ components:
       script: |
 {script}    trigger_policy: {{type: any_input, input: a}}
     execution: {{lane: main{execution}}}
-  - {{id: out, type: topoexec.boundary.Output, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
+  - {{id: out, type: windlass.boundary.Output, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
 edges:
   - {{id: ab, from: in.out, to: lua.a, kind: immediate}}
   - {{id: bc, from: lua.b, to: out.in, kind: immediate}}
@@ -143,7 +143,7 @@ function execute(inputs)
   for k in pairs({x = 1, y = 2, z = 3, [1] = 4}) do keys[#keys + 1] = tostring(k) end
   publish('b', {math.random(), table.concat(keys), tostring({}), now(), os.date(), os.time(), os.time({year = 2000, month = 1, day = 1})})
 end";
-    let text = graph(script, "", LANES[0]).replace("topoexec.boundary.Output", "test.sink");
+    let text = graph(script, "", LANES[0]).replace("windlass.boundary.Output", "test.sink");
     let run = || {
         let said = Arc::new(Mutex::new(Vec::new()));
         let (to, mut registry) = (said.clone(), registry());
@@ -194,7 +194,7 @@ components:
       memory_mb: 8
       ports: {{inputs: [], outputs: [used, spare]}}
       script: \"{script}\"
-  - {{id: out, type: topoexec.boundary.Output, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
+  - {{id: out, type: windlass.boundary.Output, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
 edges:
   - {{id: bc, from: lua.used, to: out.in, kind: immediate}}
 "

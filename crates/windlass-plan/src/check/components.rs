@@ -2,7 +2,7 @@
 
 use super::Level;
 use super::context::Context;
-use crate::catalog::Descriptor;
+use crate::catalog::{Descriptor, came_with_version_2};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::suggest::did_you_mean;
 
@@ -24,7 +24,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                     .fix(context.similar_type(name)),
             );
         }
-        if context.graph.schema_version < 2 && component.type_name.starts_with("windlass.") {
+        if context.graph.schema_version < 2 && came_with_version_2(name) {
             let message = "component types `windlass.*` came with schema version 2";
             let path = format!("components[{place}].type");
             let finding = Diagnostic::new(Code::GraphValidationError, path, message);

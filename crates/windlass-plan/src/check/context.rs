@@ -115,7 +115,10 @@ impl<'a> Context<'a> {
 
     /// A fix for a type that is not known.
     pub(super) fn similar_type(&self, name: &str) -> String {
-        self.similar(name, self.catalog.names().into_iter())
+        // A typing error in a former name is close to a present one only without its namespace.
+        let present = name.replacen("topoexec.transforms.", "windlass.transform.", 1);
+        let present = present.replacen("topoexec.", "windlass.", 1);
+        self.similar(&present, self.catalog.names().into_iter())
             .unwrap_or_else(|| "register it, or use another type".to_owned())
     }
 

@@ -18,8 +18,8 @@ lanes:
 fn pair(sink: &str, policy: &str) -> Vec<String> {
     codes(&format!(
         "{HEAD}components:
-  - {{id: a, type: topoexec.boundary.Input, execution: {{lane: main}}}}
-  - {{id: b, type: topoexec.boundary.Output, {sink}}}
+  - {{id: a, type: windlass.boundary.Input, execution: {{lane: main}}}}
+  - {{id: b, type: windlass.boundary.Output, {sink}}}
 edges:
   - {{id: e, from: a.out, to: b.in, kind: immediate, policy: {{{policy}}}}}
 "
@@ -127,7 +127,7 @@ fn a_timer_has_no_inputs() {
 fn one_component_can_be_both_boundaries() {
     let text = format!(
         "{}components:
-  - {{id: a, type: topoexec.transforms.Identity, boundary: {{role: input_output}}, execution: {{lane: main}}}}
+  - {{id: a, type: windlass.transform.Identity, boundary: {{role: input_output}}, execution: {{lane: main}}}}
 edges:
   - {{id: e, from: a.out, to: a.in, kind: delay}}
 ",
@@ -141,9 +141,9 @@ fn all_inputs_need_a_producer_that_runs() {
     let join = |kind: &str| {
         format!(
             "{HEAD}components:
-  - {{id: a, type: topoexec.boundary.Input, execution: {{lane: main}}}}
-  - {{id: b, type: topoexec.transforms.Identity, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
-  - {{id: j, type: topoexec.transforms.Join, trigger_policy: {{type: {kind}, inputs: [left, right]}}, execution: {{lane: main}}}}
+  - {{id: a, type: windlass.boundary.Input, execution: {{lane: main}}}}
+  - {{id: b, type: windlass.transform.Identity, trigger_policy: {{type: any_input, input: in}}, execution: {{lane: main}}}}
+  - {{id: j, type: windlass.transform.Join, trigger_policy: {{type: {kind}, inputs: [left, right]}}, execution: {{lane: main}}}}
 edges:
   - {{id: e, from: a.out, to: j.left, kind: immediate}}
   - {{id: f, from: b.out, to: j.right, kind: immediate}}
@@ -159,7 +159,7 @@ edges:
 fn only_the_components_of_the_circle_are_named() {
     let component = |id: &str, before: &str| {
         format!(
-            "  - {{id: {id}, type: topoexec.boundary.Input, depends_on: [{before}], execution: {{lane: main}}}}\n"
+            "  - {{id: {id}, type: windlass.boundary.Input, depends_on: [{before}], execution: {{lane: main}}}}\n"
         )
     };
     let components = [("a", "b"), ("b", "a, d"), ("c", "a"), ("d", "")]
@@ -174,7 +174,7 @@ fn only_the_components_of_the_circle_are_named() {
 fn a_loop_may_be_named_after_its_member() {
     let text = format!(
         "{HEAD}components:
-  - {{id: a, type: topoexec.transforms.Identity, execution: {{lane: main}}}}
+  - {{id: a, type: windlass.transform.Identity, execution: {{lane: main}}}}
 edges:
   - {{id: e, from: a.out, to: a.in, kind: immediate}}
 composite_loops:

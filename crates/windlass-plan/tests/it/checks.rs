@@ -19,7 +19,7 @@ graph: {name: g}
 lanes: {main: {type: event_loop}}
 components:
   - {id: a, type: mine.Source, execution: {lane: main}}
-  - {id: b, type: topoexec.transforms.Identity, execution: {lane: main}}
+  - {id: b, type: windlass.transform.Identity, execution: {lane: main}}
 edges:
   - {id: e, from: a.anything, to: b.wrong, kind: immediate}
 ";
@@ -52,7 +52,7 @@ lanes: {main: {type: event_loop}}
 components:
   - {id: unknown, type: mine.Source, execution: {lane: main, timeout_ms: 5}}
   - {id: guest, type: test.Guest, execution: {lane: main, timeout_ms: 5}}
-  - {id: native, type: topoexec.example.Sensor, execution: {lane: main, timeout_ms: 5}}
+  - {id: native, type: windlass.example.Sensor, execution: {lane: main, timeout_ms: 5}}
 edges: []
 ";
     let graph = load_text(text).expect("a valid file").graph;

@@ -13,9 +13,9 @@ lanes:
   main: {type: event_loop, overflow: block}
   rate: {type: fixed_rate, period_ms: 5}
 components:
-  - {id: a, type: topoexec.boundary.BinaryInput, execution: {lane: main}}
-  - {id: b, type: topoexec.transforms.Join, execution: {lane: rate, budget_ms: 6}}
-  - {id: c, type: topoexec.boundary.Input, execution: {lane: rate, budget_ms: 5}}
+  - {id: a, type: windlass.boundary.BinaryInput, execution: {lane: main}}
+  - {id: b, type: windlass.transform.Join, execution: {lane: rate, budget_ms: 6}}
+  - {id: c, type: windlass.boundary.Input, execution: {lane: rate, budget_ms: 5}}
   - {id: file, type: test.File, execution: {lane: rate}}
 edges:
   - {id: large, from: a.out, to: b.left, kind: immediate, policy: {mode: queue, capacity: 1025, overflow: block}}

@@ -87,10 +87,10 @@ graph: {name: mistakes, kind: internal_test}
 lanes:
   main: {type: event_lop}
 components:
-  - {id: a, type: topoexec.boundary.Inptu, execution: {lane: mian}}
-  - {id: b, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main, priority: urgent}}
-  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: batch, input: in}, execution: {lane: main}}
-  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: a, type: windlass.boundary.Inptu, execution: {lane: mian}}
+  - {id: b, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main, priority: urgent}}
+  - {id: c, type: windlass.transform.Identity, trigger_policy: {type: batch, input: in}, execution: {lane: main}}
+  - {id: c, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
 edges:
   - {id: e, from: a.out, to: b.in, kind: immediate}
   - {id: f, from: b.outt, to: c.in, kind: immediate, policy: {mode: sometimes, overflow: drop_newest}}
@@ -106,8 +106,8 @@ fn mistakes_of_form_and_of_meaning_are_found_in_one_pass() {
         [
             "error [duplicate_id] there is another component `c` (components[3].id); \
              give one of the two another id",
-            "error [unknown_component] component type \"topoexec.boundary.Inptu\" does not exist \
-             (components[0].type); did you mean \"topoexec.boundary.Input\"?",
+            "error [unknown_component] component type \"windlass.boundary.Inptu\" does not exist \
+             (components[0].type); did you mean \"windlass.boundary.Input\"?",
             "error [graph_validation_error] lane \"mian\" does not exist \
              (components[0].execution.lane); did you mean \"main\"?",
             "error [unknown_port] `b` has no output `outt` (edges[1].from); its outputs are: out",
@@ -123,7 +123,7 @@ fn mistakes_of_form_and_of_meaning_are_found_in_one_pass() {
 
 #[test]
 fn types_of_other_projects_may_be_unknown() {
-    let text = |name: &str| MISTAKES.replace("topoexec.boundary.Inptu", name);
+    let text = |name: &str| MISTAKES.replace("windlass.boundary.Inptu", name);
     let is_unknown = |name: &str| {
         let found = errors(&text(name));
         found.iter().any(|line| line.contains("component type"))
@@ -133,10 +133,28 @@ fn types_of_other_projects_may_be_unknown() {
     }
     for name in [
         "windlass.boundary.Nothing",
+        "topoexec.boundary.Nothing",
         "windlas.map",
         "topoexc.example.Sensor",
     ] {
         assert!(is_unknown(name), "{name}");
+    }
+}
+
+#[test]
+fn a_mistyped_former_name_has_a_present_one_as_its_fix() {
+    for (name, fix) in [
+        ("topoexec.boundary.Inptu", "windlass.boundary.Input"),
+        ("topoexec.transforms.Jion", "windlass.transform.Join"),
+    ] {
+        let found = errors(&MISTAKES.replace("windlass.boundary.Inptu", name));
+        let line = format!("component type \"{name}\" does not exist");
+        let line = found.iter().find(|found| found.contains(&line));
+        let line = line.expect("the type is reported under the name in the file");
+        assert!(
+            line.ends_with(&format!("did you mean \"{fix}\"?")),
+            "{line}"
+        );
     }
 }
 
@@ -147,8 +165,8 @@ schema_version: 1
 graph: {name: g, kind: internal_test}
 lanes: {main: {type: event_loop}}
 components:
-  - {id: a, type: topoexec.boundary.Input, execution: {lane: main}}
-  - {id: b, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: a, type: windlass.boundary.Input, execution: {lane: main}}
+  - {id: b, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
 edges:
   - {id: e, from: a.out, to: TARGET, kind: immediate}
 ";
@@ -172,9 +190,9 @@ schema_version: 1
 graph: {name: g, kind: internal_test}
 lanes: {main: {type: event_loop}}
 components:
-  - {id: a, type: topoexec.boundary.Input, execution: {lane: main}}
-  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
-  - {id: c, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: a, type: windlass.boundary.Input, execution: {lane: main}}
+  - {id: c, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: c, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
 edges:
   - {id: e, from: a.out, to: c.in, kind: immediate}
 ";

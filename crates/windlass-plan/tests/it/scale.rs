@@ -20,7 +20,7 @@ fn the_largest_file_loads_and_checks() {
             .to_owned();
     for n in 0..4096 {
         text.push_str(&format!(
-            "- {{id: c{n}, type: topoexec.transforms.Join, execution: {{lane: m}}}}\n"
+            "- {{id: c{n}, type: windlass.transform.Join, execution: {{lane: m}}}}\n"
         ));
     }
     text.push_str("edges:\n");

@@ -134,7 +134,7 @@ fn a_wrong_type_at_a_port_says_what_it_wanted() {
         "
 components:
   - {id: a, type: test.Source, config: {epochs: [[text]]}, execution: {lane: main}}
-  - {id: e, type: topoexec.example.Estimator, trigger_policy: {type: any_input, input: sensor}, execution: {lane: main}}
+  - {id: e, type: windlass.example.Estimator, trigger_policy: {type: any_input, input: sensor}, execution: {lane: main}}
 edges:
   - {id: s, from: a.out, to: e.sensor, kind: immediate}
 ",

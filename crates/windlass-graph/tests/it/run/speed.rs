@@ -38,14 +38,14 @@ static COUNTING: Counting = Counting;
 /// Edges of every kind and mode, fan-out and fan-in, and a loop: four messages an epoch at each.
 const GRAPH: &str = "
 components:
-  - {id: in, type: topoexec.boundary.FrameInput, execution: {lane: main}}
-  - {id: one, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
-  - {id: two, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
-  - {id: both, type: topoexec.transforms.Join, trigger_policy: {type: all_inputs, inputs: [left, right]}, execution: {lane: main}}
-  - {id: out, type: topoexec.boundary.Output, trigger_policy: {type: batch, input: in, batch_size: 2}, execution: {lane: main}}
-  - {id: later, type: topoexec.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
-  - {id: state, type: topoexec.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
-  - {id: self, type: topoexec.transforms.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: in, type: windlass.boundary.FrameInput, execution: {lane: main}}
+  - {id: one, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: two, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: both, type: windlass.transform.Join, trigger_policy: {type: all_inputs, inputs: [left, right]}, execution: {lane: main}}
+  - {id: out, type: windlass.boundary.Output, trigger_policy: {type: batch, input: in, batch_size: 2}, execution: {lane: main}}
+  - {id: later, type: windlass.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: state, type: windlass.boundary.Output, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
+  - {id: self, type: windlass.transform.Identity, trigger_policy: {type: any_input, input: in}, execution: {lane: main}}
 edges:
   - {id: e1, from: in.out, to: one.in, kind: immediate, policy: {mode: queue, capacity: 4}}
   - {id: e2, from: in.out, to: two.in, kind: immediate}
