@@ -1,8 +1,8 @@
 //! Dates for scripts: `os.time` and `os.date`, in UTC wherever they run.
 
 use mlua::{IntoLua, Lua, Table, Value};
+use windlass_actor::Payload;
 use windlass_core::sync::clock;
-use windlass_process::Payload;
 use windlass_vm::Budget;
 
 use crate::op::Refusal;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_process::{ActorError, Payloads};
+use windlass_actor::{ActorError, Payloads};
 use windlass_vm::{Budget, Guest, Resume, Step};
 
 use crate::interpreter::{Inner, group_of};
@@ -38,7 +38,7 @@ impl LuaGuest {
             if let Some(group) = group {
                 budget.ask(|process| {
                     let _ = process.host().join(group, process.pid());
-                    windlass_process::Payload::Nil
+                    windlass_actor::Payload::Nil
                 });
             }
             let machine = Machine::new(&self.inner, &self.script, "main", &self.args, budget, 0)?;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use mlua::Lua;
+use windlass_actor::{Message, Payload, Payloads, Pid};
 use windlass_core::sync::Mutex;
 use windlass_http::Client;
-use windlass_process::{Message, Payload, Payloads, Pid};
 use windlass_vm::{Exception, SpawnOptions, Task, Vm};
 
 use crate::error::{BuildError, ScriptError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};
-use windlass_process::Payload;
+use windlass_actor::Payload;
 
 use crate::op::Refusal;
 use crate::value::{ENTRIES, Form, Room, fitting, form_of, to_payload};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{IntoLua, Lua, MultiValue, Table, Thread, Value};
-use windlass_process::command::YieldError;
-use windlass_process::{
+use windlass_actor::command::YieldError;
+use windlass_actor::{
     ActorError, Bond, ExitReason, Exited, Message, Pattern, Payload, Payloads, Pid, Topic,
 };
 use windlass_vm::{Answer, Budget, Ending, Exception, Reason, Resume, Step};

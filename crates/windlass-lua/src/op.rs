@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{AnyUserData, Lua, MultiValue, Table, Value};
+use windlass_actor::command::{Run, StopTimer, Ticker, Timer, YieldError};
+use windlass_actor::{Payload, Pid, Topic};
 use windlass_http::Request;
 use windlass_http::body;
-use windlass_process::command::{Run, StopTimer, Ticker, Timer, YieldError};
-use windlass_process::{Payload, Pid, Topic};
 use windlass_vm::{Exception, Reason};
 
 use crate::interpreter::Inner;

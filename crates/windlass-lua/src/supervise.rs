@@ -1,10 +1,10 @@
-//! Supervisors that scripts start: those of `windlass-process`, with scripts as children.
+//! Supervisors that scripts start: those of `windlass-actor`, with scripts as children.
 
 use std::sync::Arc;
 
 use mlua::{Lua, Table, Value};
-use windlass_process::Payload;
-use windlass_process::supervisor::{Backoff, ChildSpec, Restart, Strategy, Supervisor};
+use windlass_actor::Payload;
+use windlass_actor::supervisor::{Backoff, ChildSpec, Restart, Strategy, Supervisor};
 use windlass_vm::Vm;
 
 use crate::guest::LuaGuest;

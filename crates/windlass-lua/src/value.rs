@@ -29,7 +29,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use mlua::{AnyUserData, IntoLua, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
-use windlass_process::{Payload, Pid};
+use windlass_actor::{Payload, Pid};
 
 /// How deep tables may be inside of each other that are sent.
 const DEEPEST: usize = 64;

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_actor::{Message, Payload, Pid, ProcessContext, SendErrorKind};
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::sync::clock;
-use windlass_process::{Message, Payload, Pid, ProcessContext, SendErrorKind};
 
 use crate::effects::Op;
 use crate::error::SpawnError;

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_actor::Payload;
 use windlass_core::task::{contain, panic_message};
-use windlass_process::Payload;
 use windlass_runtime::time::sleep;
 
 use crate::exception::Exception;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use windlass_process::NoHost;
+use windlass_actor::NoHost;
 use windlass_record::RecordingError;
 use windlass_runtime::dispatch::DispatcherError;
 
@@ -12,7 +12,7 @@ use windlass_runtime::dispatch::DispatcherError;
 #[non_exhaustive]
 pub enum SpawnError {
     /// Its process was not made.
-    Process(windlass_process::SpawnError),
+    Process(windlass_actor::SpawnError),
     /// The guest that starts it has as many tasks as it may have.
     TooManyTasks {
         /// How many those are.
@@ -45,8 +45,8 @@ impl fmt::Display for SpawnError {
 
 impl Error for SpawnError {}
 
-impl From<windlass_process::SpawnError> for SpawnError {
-    fn from(error: windlass_process::SpawnError) -> SpawnError {
+impl From<windlass_actor::SpawnError> for SpawnError {
+    fn from(error: windlass_actor::SpawnError) -> SpawnError {
         SpawnError::Process(error)
     }
 }

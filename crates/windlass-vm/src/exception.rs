@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_process::command::YieldError;
-use windlass_process::{ActorError, ExitReason, Payload, Pid};
+use windlass_actor::command::YieldError;
+use windlass_actor::{ActorError, ExitReason, Payload, Pid};
 
 /// What guest code gets instead of a value.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_process::{ActorError, Exited, Message, Payload};
+use windlass_actor::{ActorError, Exited, Message, Payload};
 
 use crate::budget::Budget;
 use crate::exception::Exception;

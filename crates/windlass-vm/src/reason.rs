@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use windlass_process::{Output, Pattern, Payload};
+use windlass_actor::{Output, Pattern, Payload};
 
 use crate::exception::Exception;
 use crate::object::{Channel, Mutex, Semaphore};

@@ -6,12 +6,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use windlass_core::context::note_long_turn;
-use windlass_core::task::contain;
-use windlass_process::{
+use windlass_actor::{
     ActorError, Event, Events, ExitReason, Message, Output, Payload, Payloads, Process,
     ProcessContext, Status,
 };
+use windlass_core::context::note_long_turn;
+use windlass_core::task::contain;
 
 use crate::budget::Budget;
 use crate::effects::{Op, message_of};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use windlass_actor::{ExitReason, MailboxPolicy, Payloads, Spawn};
 use windlass_core::sync::atomic::Ordering;
-use windlass_process::{ExitReason, MailboxPolicy, Payloads, Spawn};
 
 use crate::error::SpawnError;
 use crate::guest::Guest;
@@ -83,7 +83,7 @@ impl Vm {
     /// Starts a guest in a process that somebody else describes: a supervisor that starts its children, say.
     ///
     /// ```
-    /// use windlass_process::supervisor::{ChildSpec, Strategy, Supervisor};
+    /// use windlass_actor::supervisor::{ChildSpec, Strategy, Supervisor};
     /// use windlass_vm::{Budget, Guest, Reason, Resume, Step, Vm};
     ///
     /// struct Waits;
@@ -113,7 +113,7 @@ impl Vm {
         &self,
         spawn: Spawn,
         guest: impl Guest,
-    ) -> Result<Task, windlass_process::SpawnError> {
+    ) -> Result<Task, windlass_actor::SpawnError> {
         self.spawn_in_with(spawn, guest, self.shared().limits)
     }
 
@@ -123,10 +123,10 @@ impl Vm {
         spawn: Spawn,
         guest: impl Guest,
         limits: Limits,
-    ) -> Result<Task, windlass_process::SpawnError> {
+    ) -> Result<Task, windlass_actor::SpawnError> {
         if let Err(refused) = self.shared().stuck.check() {
             let reason = ExitReason::Error(refused.to_string().into());
-            return Err(windlass_process::SpawnError::Init(reason));
+            return Err(windlass_actor::SpawnError::Init(reason));
         }
         self.shared().start(spawn, None, Box::new(guest), limits)
     }
@@ -177,7 +177,7 @@ impl Shared {
         parent: Option<&Arc<GuestShared>>,
         guest: Box<dyn Guest>,
         limits: Limits,
-    ) -> Result<Task, windlass_process::SpawnError> {
+    ) -> Result<Task, windlass_actor::SpawnError> {
         let name = guest.name();
         let spawn = match &name {
             Some(name) => spawn.label(name),

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use smallvec::SmallVec;
+use windlass_actor::{
+    Exit, ExitReason, Exited, Host, Message, Pattern, Payload, Pid, ProcessContext,
+};
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use windlass_core::sync::{Mutex, MutexGuard};
 use windlass_core::task::AbortHandle;
-use windlass_process::{
-    Exit, ExitReason, Exited, Host, Message, Pattern, Payload, Pid, ProcessContext,
-};
 
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending, Guest};

@@ -6,10 +6,10 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use windlass_actor::{ExitReason, Host};
 use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use windlass_core::sync::{Mutex, Padded};
 use windlass_core::task::contain;
-use windlass_process::{ExitReason, Host};
 use windlass_runtime::Handle;
 use windlass_runtime::observe::Observe;
 use windlass_sync::lock::Notify;

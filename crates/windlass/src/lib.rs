@@ -43,7 +43,7 @@ pub mod sync {
 pub use windlass_tokio_guest::{GuestError, TokioCompat, WithTokio, try_with_tokio, with_tokio};
 
 /// Processes: PIDs, mailboxes, commands, links, monitors, supervisors.
-pub use windlass_process as process;
+pub use windlass_actor as process;
 
 /// Dataflow graphs: files that are checked, compiled, run and explained (feature `graph`).
 #[cfg(feature = "graph")]

@@ -23,7 +23,7 @@ const NOT_YET: &[&str] = &[
     "crates/windlass-http/",
     "crates/windlass-lua/",
     "crates/windlass-plan/",
-    "crates/windlass-process/",
+    "crates/windlass-actor/",
     "crates/windlass-value/",
     "crates/windlass-vm/",
     "docs/",

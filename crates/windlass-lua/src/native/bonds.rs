@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mlua::{Lua, Table, Value};
-use windlass_process::{MonitorRef, Payload};
+use windlass_actor::{MonitorRef, Payload};
 
 use super::processes::found;
 use super::{ask_process, function};

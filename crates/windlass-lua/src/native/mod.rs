@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
+use windlass_actor::{Payload, ProcessContext};
 use windlass_core::sync::clock;
-use windlass_process::{Payload, ProcessContext};
 use windlass_vm::Budget;
 
 use crate::interpreter::Inner;

@@ -1,7 +1,7 @@
 //! Names and groups.
 
 use mlua::{Lua, Table, Value};
-use windlass_process::{Message, Payload, RegisterError, Topic};
+use windlass_actor::{Message, Payload, RegisterError, Topic};
 
 use super::{Answer, ask_process, function, text_of};
 use crate::op::pid_of;

@@ -6,7 +6,7 @@ use mlua::{
     IntoLuaMulti, Lua, MetaMethod, MultiValue, Table, UserData, UserDataFields, UserDataMethods,
     Value,
 };
-use windlass_process::{Payload, Pid};
+use windlass_actor::{Payload, Pid};
 use windlass_vm::Task;
 
 use super::send::{Recipient, recipient};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mlua::{Lua, Value};
-use windlass_process::{Message, Payload, Pid, SendErrorKind, Topic};
+use windlass_actor::{Message, Payload, Pid, SendErrorKind, Topic};
 
 use crate::op::{Refusal, pid_of};
 use crate::preempt::with_budget;

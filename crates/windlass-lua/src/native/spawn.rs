@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mlua::{Lua, MultiValue, Table, Value};
-use windlass_process::Payload;
+use windlass_actor::Payload;
 use windlass_vm::{Limits, SpawnOptions, Task};
 
 use super::text_of;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mlua::{IntoLua, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
-use windlass_process::Payload;
+use windlass_actor::Payload;
 
 use super::{ask, ask_process, function, random, text_of, tried, without_prelude};
 use crate::interpreter::Inner;

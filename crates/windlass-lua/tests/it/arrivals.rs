@@ -1,7 +1,7 @@
 //! What arrives at a process: as it was sent, or as an error that the process can catch.
 
+use windlass_actor::{Message, Payload};
 use windlass_lua::{Interpreter, Script};
-use windlass_process::{Message, Payload};
 use windlass_runtime::task::yield_now;
 use windlass_vm::{Limits, SpawnOptions};
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use windlass_actor::{ExitReason, Message, Payload};
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_lua::{Interpreter, Sandbox};
-use windlass_process::{ExitReason, Message, Payload};
 use windlass_vm::{Exception, Placement, Vm};
 
 use crate::support::{BOTH, real};
@@ -286,7 +286,7 @@ fn a_process_goes_on_with_new_code_and_keeps_its_state() {
             let host = lua.vm().host().clone();
             let seen = host
                 .spawn(
-                    move |mut ctx: windlass_process::Context<Message>| async move {
+                    move |mut ctx: windlass_actor::Context<Message>| async move {
                         // Messages wait while the new code comes, so one question is enough.
                         let (to, from) = (counter.pid(), ctx.pid());
                         ctx.host()

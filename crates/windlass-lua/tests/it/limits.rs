@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_actor::ExitReason;
 use windlass_core::sync::{Mutex, clock};
 use windlass_lua::mlua::WeakLua;
 use windlass_lua::{Interpreter, Script};
-use windlass_process::ExitReason;
 use windlass_runtime::task::yield_now;
 use windlass_vm::{Limits, Placement, SpawnOptions, Vm};
 

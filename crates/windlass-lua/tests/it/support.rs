@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
+use windlass_actor::{Exit, Payload};
 use windlass_lua::{Interpreter, Script};
-use windlass_process::{Exit, Payload};
 use windlass_runtime::Runtime;
 use windlass_runtime::time::timeout;
 use windlass_vm::{Placement, Vm};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use windlass_actor::Payload;
 use windlass_lua::Interpreter;
-use windlass_process::Payload;
 use windlass_runtime::time::timeout;
 use windlass_vm::Vm;
 

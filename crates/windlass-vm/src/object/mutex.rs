@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use windlass_actor::Payload;
 use windlass_core::sync;
-use windlass_process::Payload;
 
 use super::Waiter;
 use crate::exception::Exception;

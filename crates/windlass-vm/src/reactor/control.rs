@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use windlass_actor::{ExitReason, Payload};
 use windlass_core::queue::Inbox;
 use windlass_core::sync::atomic::{Ordering, fence};
 use windlass_core::sync::clock;
-use windlass_process::{ExitReason, Payload};
 use windlass_runtime::time::{Instant, Sleep, sleep_until};
 
 use super::event::{Event, StepOutcome, StepResult};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_process::{ExitReason, Payload};
+use windlass_actor::{ExitReason, Payload};
 
 use crate::effects::Op;
 use crate::guest::{Ending, Resume};

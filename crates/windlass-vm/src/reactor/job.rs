@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use windlass_actor::ExitReason;
 use windlass_core::sync::CoarseClock;
 use windlass_core::sync::atomic::Ordering;
-use windlass_process::ExitReason;
 
 use super::event::{Event, StepOutcome, StepResult};
 use crate::guest::{Guest, Resume, Step};

@@ -39,10 +39,10 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
 
+use windlass_actor::ExitReason;
 use windlass_core::queue::{Letter, Mailbox, Pushed};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{Ordering, fence};
-use windlass_process::ExitReason;
 use windlass_runtime::dispatch::Dispatcher;
 
 use self::control::Control;

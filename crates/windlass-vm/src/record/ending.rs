@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use windlass_process::command::YieldError;
-use windlass_process::{Bond, ExitReason, Exited, Message, MonitorRef, Payload, Pid};
+use windlass_actor::command::YieldError;
+use windlass_actor::{Bond, ExitReason, Exited, Message, MonitorRef, Payload, Pid};
 use windlass_value::recorded;
 
 use crate::exception::Exception;
@@ -13,7 +13,7 @@ use crate::guest::{Answer, Ending};
 /// For fields of type [`Pid`].
 pub(super) mod recorded_pid {
     use serde::{Deserialize, Deserializer, Serializer};
-    use windlass_process::Pid;
+    use windlass_actor::Pid;
 
     pub(in crate::record) fn serialize<S: Serializer>(pid: &Pid, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(pid)

@@ -1,7 +1,7 @@
 //! The lines of a VM's recording.
 
 use serde::{Deserialize, Serialize};
-use windlass_process::{Payload, Pid};
+use windlass_actor::{Payload, Pid};
 use windlass_record::Format;
 use windlass_value::recorded;
 

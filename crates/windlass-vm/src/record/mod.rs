@@ -12,7 +12,7 @@ pub(crate) type Writer = windlass_record::Writer<line::VmFormat>;
 
 use std::collections::VecDeque;
 
-use windlass_process::Payload;
+use windlass_actor::Payload;
 
 /// What a guest was answered in a step.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
-use windlass_process::Payload;
+use windlass_actor::Payload;
 use windlass_record::{Comparison, Recording, RecordingError};
 
 use super::line::{Header, Line, VmFormat};

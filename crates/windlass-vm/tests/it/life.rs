@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use windlass_process::command::{Blocking, Run, Whereis};
-use windlass_process::{ExitReason, Message, Payload, Pid};
+use windlass_actor::command::{Blocking, Run, Whereis};
+use windlass_actor::{ExitReason, Message, Payload, Pid};
 use windlass_runtime::dispatch::Dispatcher;
 use windlass_runtime::observe::{Entity, Query};
 use windlass_vm::{Placement, Reason, ReasonKind, Vm};
@@ -91,7 +91,7 @@ everywhere! {
             Code::Load(0), Code::Load(1), Code::Add, Code::Return,
         ]);
         let task = vm.spawn(Machine::new(&guest)).expect("a task");
-        let host = windlass_process::Host::current().expect("a host");
+        let host = windlass_actor::Host::current().expect("a host");
         host.send(task.pid(), Message::new("a", 1)).expect("sent");
         host.send(task.pid(), Message::new("b", 20)).expect("sent");
         assert_eq!(task.join().await.value, 21.into());
@@ -106,7 +106,7 @@ everywhere! {
         ]);
         let task = vm.spawn(Machine::new(&guest)).expect("a task");
         windlass_runtime::time::sleep(20 * MS).await;
-        let host = windlass_process::Host::current().expect("a host");
+        let host = windlass_actor::Host::current().expect("a host");
         host.send(task.pid(), Message::new("later", "here")).expect("sent");
         assert_eq!(task.join().await.value, "here".into());
     }
@@ -204,7 +204,7 @@ everywhere! {
         let child = program([Code::Throw("on purpose")]);
         let parent = program([Code::Exit, Code::Return]);
         let task = vm.spawn(Machine::new(&parent)).expect("a task");
-        let host = windlass_process::Host::current().expect("a host");
+        let host = windlass_actor::Host::current().expect("a host");
         let spawn = host.process().monitored_by(task.pid());
         vm.spawn_in(spawn, Machine::new(&child)).expect("a task").join().await;
         assert_eq!(task.join().await.value, "error: on purpose".into());
@@ -216,7 +216,7 @@ everywhere! {
         vm.quiescent().await;
         assert_eq!(vm.snapshot().parked_on(ReasonKind::Receive), 10);
         assert_eq!(tasks[0].waits_for(), [ReasonKind::Receive]);
-        let host = windlass_process::Host::current().expect("a host");
+        let host = windlass_actor::Host::current().expect("a host");
         for task in &tasks {
             host.send(task.pid(), Message::new("go", Payload::Nil)).expect("sent");
         }

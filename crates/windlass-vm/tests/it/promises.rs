@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windlass_process::{ExitReason, Host, Payload, command};
+use windlass_actor::{ExitReason, Host, Payload, command};
 use windlass_runtime::time::sleep;
 use windlass_vm::{Exception, Limits, Placement, Reason, ReasonKind, SpawnOptions, Task, Vm};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use windlass_process::{Host, Message, Payload};
+use windlass_actor::{Host, Message, Payload};
 use windlass_vm::{BuildError, Channel, Placement, RecordingError, Task, Vm};
 
 use crate::support::{real, simulated, vm};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_actor::Spawn;
 use windlass_core::sync::{Condvar, Mutex};
-use windlass_process::Spawn;
 use windlass_runtime::task::yield_now;
 use windlass_vm::{Budget, Guest, Placement, Resume, SpawnError, Step, Task, Vm};
 

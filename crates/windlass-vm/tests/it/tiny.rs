@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_process::{ActorError, Message, Pattern, Payload, Pid};
+use windlass_actor::{ActorError, Message, Pattern, Payload, Pid};
 use windlass_vm::{
     Answer, Budget, Channel, Ending, Exception, Guest, Mutex, Reason, Resume, Semaphore, Step, Task,
 };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_process as process;
+use windlass_actor as process;
 use windlass_runtime::dispatch::Dispatcher;
 use windlass_runtime::{Runtime, coroutine, time};
 use windlass_sync::channel;

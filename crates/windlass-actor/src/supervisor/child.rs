@@ -1,0 +1,108 @@
+//! What a supervisor knows about starting and stopping one child.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Supervisor;
+use crate::error::SpawnError;
+use crate::exit::ExitReason;
+use crate::spawn::Spawn;
+use windlass_value::Pid;
+
+/// When a child is started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// Always.
+    Permanent,
+    /// When it did not end normally and was not told to stop.
+    Transient,
+    /// Never; it is forgotten when it ends.
+    Temporary,
+}
+
+impl Restart {
+    pub(super) fn applies_to(self, reason: &ExitReason) -> bool {
+        match self {
+            Restart::Permanent => true,
+            Restart::Transient => !matches!(reason, ExitReason::Normal | ExitReason::Cancelled(_)),
+            Restart::Temporary => false,
+        }
+    }
+}
+
+type Start = dyn Fn(Spawn) -> Result<Pid, SpawnError> + Send + Sync;
+
+/// How one child is started and stopped.
+///
+/// ```
+/// use windlass_actor::Context;
+/// use windlass_actor::supervisor::ChildSpec;
+///
+/// let child = ChildSpec::new("clock", |spawn| {
+///     let clock = spawn.spawn(|mut ctx: Context<()>| async move { while ctx.recv().await.is_some() {} })?;
+///     Ok(clock.pid())
+/// });
+/// # let _ = child.transient();
+/// ```
+#[derive(Clone)]
+pub struct ChildSpec {
+    pub(super) id: Arc<str>,
+    pub(super) start: Arc<Start>,
+    pub(super) restart: Restart,
+    pub(super) stop_within: Duration,
+}
+
+impl ChildSpec {
+    /// A permanent child. `start` starts it with the [`Spawn`] it is given, which ties it to the supervisor,
+    /// and gives its PID.
+    pub fn new<F>(id: impl Into<Arc<str>>, start: F) -> ChildSpec
+    where
+        F: Fn(Spawn) -> Result<Pid, SpawnError> + Send + Sync + 'static,
+    {
+        ChildSpec {
+            id: id.into(),
+            start: Arc::new(start),
+            restart: Restart::Permanent,
+            stop_within: Duration::from_secs(5),
+        }
+    }
+
+    /// A supervisor as a child. It has a minute to stop its own.
+    pub fn supervisor(id: impl Into<Arc<str>>, supervisor: Supervisor) -> ChildSpec {
+        let start = move |spawn: Spawn| Ok(supervisor.clone().start_with(spawn)?.pid());
+        ChildSpec::new(id, start).stop_within(Duration::from_secs(60))
+    }
+
+    /// When it is started again.
+    pub fn restart(mut self, restart: Restart) -> ChildSpec {
+        self.restart = restart;
+        self
+    }
+
+    /// Started again when it did not end normally and was not told to stop.
+    pub fn transient(self) -> ChildSpec {
+        self.restart(Restart::Transient)
+    }
+
+    /// Never started again.
+    pub fn temporary(self) -> ChildSpec {
+        self.restart(Restart::Temporary)
+    }
+
+    /// How long it may take to stop before it is killed; 5 s otherwise.
+    pub fn stop_within(mut self, time: Duration) -> ChildSpec {
+        self.stop_within = time;
+        self
+    }
+}
+
+impl fmt::Debug for ChildSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildSpec")
+            .field("id", &self.id)
+            .field("restart", &self.restart)
+            .field("stop_within", &self.stop_within)
+            .finish_non_exhaustive()
+    }
+}
