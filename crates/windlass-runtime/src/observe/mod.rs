@@ -6,7 +6,7 @@
 //! are counted per worker and per named thing, never per task. Entities may be a million, so they
 //! are visited page by page and never collected whole.
 //!
-//! [`RuntimeSnapshot`](crate::RuntimeSnapshot) has the samples of all sources and the first entities
+//! [`RuntimeSnapshot`] has the samples of all sources and the first entities
 //! of each; `debug_dump` prints a snapshot. Nothing else reads the parts of a runtime.
 
 mod dump;
