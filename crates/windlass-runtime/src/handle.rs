@@ -239,6 +239,18 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        match is_large::<F>() {
+            true => self.spawn_as_it_is(Box::pin(future), options),
+            false => self.spawn_as_it_is(future, options),
+        }
+    }
+
+    #[inline]
+    fn spawn_as_it_is<F>(&self, future: F, options: Options) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         #[cfg(feature = "tracing")]
         if let Some(span) = task_span::of(&options) {
             let body = FutureBody(InSpan::new(future, span));
@@ -401,6 +413,13 @@ impl Drop for EnterGuard {
     }
 }
 
+/// Returns true if a future is so large that a spawn puts it into a box first. A spawn moves its
+/// future through several calls, and without optimisation each of them has a copy on its stack:
+/// a client's future of 100 KiB overflowed the stack of a test's thread.
+pub(crate) const fn is_large<F>() -> bool {
+    size_of::<F>() > if cfg!(debug_assertions) { 2048 } else { 16384 }
+}
+
 /// Starts a task on the runtime this thread is in, or else on the process-wide default.
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
@@ -409,6 +428,18 @@ where
     F::Output: Send + 'static,
 {
     let options = Options::here();
+    match is_large::<F>() {
+        true => spawn_anywhere(Box::pin(future), options),
+        false => spawn_anywhere(future, options),
+    }
+}
+
+#[inline]
+fn spawn_anywhere<F>(future: F, options: Options) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
     #[cfg(feature = "tracing")]
     if let Some(span) = task_span::of(&options) {
         let body = FutureBody(InSpan::new(future, span));

@@ -47,7 +47,7 @@ use windlass_core::task::{
 
 use self::serial::Serial;
 use crate::coroutine;
-use crate::handle::Handle;
+use crate::handle::{Handle, is_large};
 #[cfg(feature = "tracing")]
 use crate::task_span;
 
@@ -221,6 +221,23 @@ impl Dispatcher {
     }
 
     fn spawn_future<F>(
+        &self,
+        future: F,
+        options: Options,
+        start_within: Option<Duration>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        match is_large::<F>() {
+            true => self.spawn_as_it_is(Box::pin(future), options, start_within),
+            false => self.spawn_as_it_is(future, options, start_within),
+        }
+    }
+
+    #[inline]
+    fn spawn_as_it_is<F>(
         &self,
         future: F,
         options: Options,

@@ -502,3 +502,24 @@ fn block_on_in_the_drop_of_a_detached_output_is_refused() {
     let refused = receiver.recv_timeout(crate::support::PATIENCE).unwrap();
     assert!(refused, "block_on was allowed to block a worker");
 }
+
+/// Without optimisation each call on the way of a spawn has a copy of the future on its stack.
+#[test]
+fn a_large_future_is_spawned_on_a_small_stack() {
+    let runtime = runtime(1);
+    let spawner = std::thread::Builder::new().stack_size(1 << 20);
+    let handle = runtime.handle().clone();
+    let spawned = spawner.spawn(move || {
+        let large = || async {
+            let bytes = std::hint::black_box([1_u8; 128 << 10]);
+            windlass_runtime::task::yield_now().await;
+            bytes.iter().map(|byte| usize::from(*byte)).sum::<usize>()
+        };
+        let by_handle = handle.spawn(large());
+        let _entered = handle.enter();
+        (by_handle, windlass_runtime::spawn(large()))
+    });
+    let (by_handle, entered) = spawned.expect("a thread").join().expect("no panic");
+    assert_eq!(join("the first", by_handle), 128 << 10);
+    assert_eq!(join("the second", entered), 128 << 10);
+}
