@@ -16,7 +16,8 @@ pin_project! {
     /// use windlass_io::net::UnixStream;
     /// use windlass_tokio_guest::TokioCompat;
     ///
-    /// # windlass_runtime::Runtime::new()?.block_on(async {
+    /// # let runtime = windlass_runtime::Runtime::new()?;
+    /// # runtime.block_on(async {
     /// let (one, other) = UnixStream::pair()?;
     /// let (mut one, mut other) = (TokioCompat::new(one), TokioCompat::new(other));
     /// one.write_all(b"hello").await?;
@@ -26,7 +27,7 @@ pin_project! {
     /// assert_eq!(text, "hello");
     /// # Ok::<(), std::io::Error>(())
     /// # })?;
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[derive(Debug, Clone)]
     pub struct TokioCompat<T> {
