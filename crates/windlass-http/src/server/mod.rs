@@ -192,16 +192,16 @@ impl<L: Listener, S: HttpService> Server<L, S> {
                 Err(error) => return Err(error),
             };
             counts.connections.fetch_add(1, Ordering::Relaxed);
-            counts.open.fetch_add(1, Ordering::Relaxed);
             let service = Tower {
                 service: self.service.clone(),
                 remote: self.remote_addr.then_some(remote),
             };
-            let (terms, stop, counts) = (terms.clone(), self.stop.clone(), counts.clone());
+            // Made here: a task that never begins has to count as closed, too.
+            let open = Open::new(counts);
+            let (terms, stop) = (terms.clone(), self.stop.clone());
             drop(spawn(async move {
                 let _place = place;
-                let counts = Open(counts);
-                let counts = &counts.0;
+                let counts = &open.0;
                 match terms.serve(stream, service, &stop).await {
                     Ok(()) => {}
                     Err(Failure::Broken(error)) => {
@@ -251,6 +251,13 @@ impl Counts {
 
 /// A connection that counts as open until this is dropped.
 struct Open(Arc<Counts>);
+
+impl Open {
+    fn new(counts: &Arc<Counts>) -> Open {
+        counts.open.fetch_add(1, Ordering::Relaxed);
+        Open(counts.clone())
+    }
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
