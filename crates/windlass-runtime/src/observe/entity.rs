@@ -114,7 +114,7 @@ pub struct Cursor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Query {
-    /// How many entities are visited at most.
+    /// How many entities are visited at most; of none, there is no next page.
     pub limit: usize,
     /// Where the page begins.
     pub after: Cursor,

@@ -65,6 +65,9 @@ impl Handle {
     ) -> Option<Cursor> {
         // The upper half of the part says which of the sources of this name.
         const SOURCE_SHIFT: u32 = 32;
+        if query.limit == 0 {
+            return None;
+        }
         let first = query.after.part >> SOURCE_SHIFT;
         let mut query = query.clone();
         query.after.part &= (1 << SOURCE_SHIFT) - 1;
@@ -91,6 +94,10 @@ fn visit_one(
     query: &mut Query,
     visit: &mut impl FnMut(Entity),
 ) -> Option<Cursor> {
+    if query.limit == 0 {
+        // The page was filled by the sources before: the next one begins here.
+        return Some(Cursor::default());
+    }
     let mut visited = 0;
     let mut counted = |entity| {
         visited += 1;

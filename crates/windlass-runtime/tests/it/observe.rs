@@ -569,6 +569,7 @@ fn a_thousand_tasks_are_visited_page_by_page() {
     assert!((143..=145).contains(&pages), "{pages} pages");
     assert_eq!(visit(Query::first(7).containing("tock")).1, 500);
     assert_eq!(visit(Query::first(7).containing("no such task")), (1, 0));
+    assert_eq!(visit(Query::first(0)), (1, 0));
 
     let snapshot = runtime.snapshot();
     let tasks = snapshot.sources("tasks").next().expect("tasks");
