@@ -415,7 +415,7 @@ impl Drop for EnterGuard {
 
 /// Returns true if a future is so large that a spawn puts it into a box first. A spawn moves its
 /// future through several calls, and without optimisation each of them has a copy on its stack:
-/// a client's future of 100 KiB overflowed the stack of a test's thread.
+/// the future of an HTTP client overflowed the stack of a test's thread.
 pub(crate) const fn is_large<F>() -> bool {
     size_of::<F>() > if cfg!(debug_assertions) { 2048 } else { 16384 }
 }

@@ -2,10 +2,10 @@
 //!
 //! One task owns the machine and does everything in order. Only the calls of components on `thread_pool` lanes
 //! happen elsewhere: they get what they need by value, and bring back what they ask for. A composite loop that
-//! runs beside the epochs (`async_task`) gets a machine of its own with its members in it (`async_loop.rs`).
+//! runs beside the epochs (`async_task`) gets a machine of its own with its members in it (`exec/async_loop.rs`).
 //!
-//! An epoch: the store and new configurations are committed (`epoch_start.rs`); what was deferred becomes visible;
-//! each region runs (`invoke.rs`, `flight.rs`, `loops.rs`) and what it published is committed (`commit.rs`).
+//! An epoch: the store and new configurations are committed (`epoch/start.rs`); what was deferred becomes visible;
+//! each region runs (`exec/`, `state/loops.rs`) and what it published is committed (`epoch/commit.rs`).
 
 use std::sync::Arc;
 
