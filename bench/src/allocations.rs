@@ -1,4 +1,5 @@
-//! An allocator that counts. Only in builds with the feature `allocations`: it costs every workload a little.
+//! An allocator that counts. Only in builds with the feature `allocations`: it costs every workload
+//! a little.
 #![allow(unsafe_code, reason = "an allocator is unsafe to implement")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

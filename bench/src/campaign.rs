@@ -12,12 +12,13 @@ use crate::peers::{Job, Peer};
 use crate::sample::Sample;
 use crate::workload::Workload;
 
-/// The time limit of a peer that has not finished a run yet, and the least and the most of it later.
+/// The time limit of a peer that has not finished a run yet, and the least and the most of it
+/// later.
 const FIRST_LIMIT: Duration = Duration::from_secs(20);
 const LEAST_LIMIT: Duration = Duration::from_secs(5);
 const MOST_LIMIT: Duration = Duration::from_secs(40);
-/// A run may take this many times as long as the slowest one that the same peer has finished. Another
-/// peer's time says nothing: slow is not hung.
+/// A run may take this many times as long as the slowest one that the same peer has finished.
+/// Another peer's time says nothing: slow is not hung.
 const PATIENCE: u32 = 10;
 /// After so many runs that did not finish, a peer is left alone for the rest of the line.
 const GIVE_UP: usize = 3;
@@ -101,7 +102,8 @@ impl Campaign {
         })
     }
 
-    /// Measures one workload on the peers that can run it, in turn. The first round warms up and does not count.
+    /// Measures one workload on the peers that can run it, in turn. The first round warms up and
+    /// does not count.
     pub fn line(
         &self,
         workload: Workload,
@@ -121,7 +123,8 @@ impl Campaign {
         };
         let mut tallies: Vec<Tally> = able.iter().map(|peer| Tally::of(peer.name)).collect();
         for round in 0..=self.rounds.min(facts.most_rounds) {
-            // Each round begins with another peer, so that none is always the one after the same other.
+            // Each round begins with another peer, so that none is always the one after the same
+            // other.
             for turn in 0..able.len() {
                 let turn = (turn + round) % able.len();
                 let tally = &mut tallies[turn];

@@ -66,7 +66,8 @@ fn read_aside(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String
     receiver
 }
 
-/// The exit status, if the child ends before the deadline. Its output has ended already, so it is about to.
+/// The exit status, if the child ends before the deadline. Its output has ended already, so it is
+/// about to.
 fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {

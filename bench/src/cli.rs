@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::peers::{self, Job, Peer};
 use crate::workload::Workload;
 
-/// Runs the same workloads on Windlass and on its peers, interleaved, each sample in a process of its own.
+/// Runs the same workloads on Windlass and on its peers, interleaved, each sample in a process of
+/// its own.
 #[derive(Parser)]
 #[command(name = "windlass-bench", args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -53,7 +54,8 @@ pub struct RunArgs {
     /// Factor on the size of every workload
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = factor)]
     pub scale: f64,
-    /// Runs each line also at 1 and 4 workers and at a tenth of the size, and reports the worst ratio
+    /// Runs each line also at 1 and 4 workers and at a tenth of the size, and reports the worst
+    /// ratio
     #[arg(long)]
     pub matrix: bool,
     /// Writes the results to this file as JSON

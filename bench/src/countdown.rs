@@ -33,8 +33,8 @@ impl Countdown {
 
     /// Resolves when all of it is done.
     ///
-    /// The waiter looks again after leaving its waker. The last task either comes later, and finds the waker, or came
-    /// first, and is seen: both go through the mutex.
+    /// The waiter looks again after leaving its waker. The last task either comes later, and finds
+    /// the waker, or came first, and is seen: both go through the mutex.
     pub async fn finished(&self) {
         poll_fn(|context| {
             if self.left.load(Ordering::Acquire) == 0 {

@@ -170,7 +170,8 @@ impl From<Tally> for PeerResult {
             peer: peer.to_owned(),
             median: values.as_deref().map(stats::median),
             min: over_rounds(&|s| Some(s.min)).map(|v| v[0]),
-            // Percentiles of latencies come from within each sample; otherwise p95 is over the rounds.
+            // Percentiles of latencies come from within each sample; otherwise p95 is over the
+            // rounds.
             p95: median(&|s| s.p95)
                 .or_else(|| values.as_deref().map(|v| stats::percentile(v, 95.0))),
             p99: median(&|s| s.p99),

@@ -41,8 +41,8 @@ impl Sample {
 
     /// Nanoseconds per operation over repeated passes of the same work.
     ///
-    /// The first pass warms up (threads start, memory is touched for the first time). It is not part of the value;
-    /// what it took is kept as the extra `first`.
+    /// The first pass warms up (threads start, memory is touched for the first time). It is not
+    /// part of the value; what it took is kept as the extra `first`.
     pub fn per_operation(operations: u64, mut pass: impl FnMut() -> Duration) -> Self {
         assert!(operations > 0, "a pass without operations measures nothing");
         let per_operation = |time: Duration| time.as_nanos() as f64 / operations as f64;

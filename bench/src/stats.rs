@@ -15,7 +15,8 @@ pub fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The nearest-rank percentile of sorted values: the smallest value that `percent` of them do not exceed.
+/// The nearest-rank percentile of sorted values: the smallest value that `percent` of them do not
+/// exceed.
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
     sorted[rank.clamp(1, sorted.len()) - 1]

@@ -35,14 +35,15 @@ pub fn line(line: &Line) -> String {
     text
 }
 
-/// All workloads in one table: a row per workload, a column per peer, and our ratio to the best of them.
+/// All workloads in one table: a row per workload, a column per peer, and our ratio to the best of
+/// them.
 pub fn markdown(report: &Report) -> String {
     let (limits, lines): (Vec<&Line>, Vec<&Line>) = report
         .workloads
         .iter()
         .partition(|l| l.name.starts_with("limits/"));
     let mut text = format!(
-        "{}, {} cores, {} workers, median of {} rounds. Ratio: {OURS} to the best peer that finished all its runs.\n\n",
+        "{}, {} cores, {} workers, median of {} rounds. Ratio: {OURS} to the best peer that finished\nall its runs.\n\n",
         report.date, report.cores, report.workers, report.rounds
     );
     if !lines.is_empty() {

@@ -1,4 +1,5 @@
-//! A file of any bytes is loaded, checked, linted, compiled, drawn, explained and run: no panic, no hang, no flood.
+//! A file of any bytes is loaded, checked, linted, compiled, drawn, explained and run: no panic, no
+//! hang, no flood.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -12,6 +12,7 @@ mod process;
 mod san;
 mod shuttle;
 mod soak;
+mod surface;
 mod test;
 mod text;
 mod tidy;
@@ -28,6 +29,7 @@ const USAGE: &str = "\
 Usage: cargo xtask <command> [arguments]
 
   tidy                     layers, links, leftovers, unsafe code, ARCHITECTURE.md, weaken.list
+  surface [--list]         every public item of `windlass` has one path
   contract                 every numbered behaviour of docs/contracts/ has a test
   test [--only A,B]        everything CI runs; --list prints the steps
   loom [MODEL]             the loom models of all crates, a process each
@@ -67,6 +69,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Error> {
     }
     let run: fn(&Workspace, &[String]) -> Result<(), Error> = match command.as_str() {
         "tidy" => tidy::command,
+        "surface" => surface::command,
         "contract" => contract::command,
         "test" => test::command,
         "loom" => loom::command,

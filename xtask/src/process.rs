@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use crate::error::Error;
 
+/// Words of a command that a message repeats; rustfmt gets the name of every file.
+const WORDS: usize = 16;
+
 /// Runs a command whose output the user sees.
 pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     let status = command
@@ -149,7 +152,13 @@ pub(crate) fn describe(command: &Command) -> String {
         .into_iter()
         .chain(command.get_args())
         .map(OsStr::to_string_lossy);
-    words.collect::<Vec<_>>().join(" ")
+    let mut words: Vec<_> = words.collect();
+    let left_out = words.len().saturating_sub(WORDS);
+    if left_out > 0 {
+        words.truncate(WORDS);
+        words.push(format!("(and {left_out} more)").into());
+    }
+    words.join(" ")
 }
 
 fn cannot_start(command: &Command, source: std::io::Error) -> Error {

@@ -1,11 +1,12 @@
-//! `cargo xtask soak`: an HTTP server under load and clients that break off, for as long as told.
+//! `cargo xtask soak`: an HTTP server under load and clients that break off, for a given time.
 //!
 //! wrk asks for small answers all the time; vandals of our own ask for something long or slow, or
 //! send half a request, and break off. Every tenth of the time what the server holds is written
 //! down: tasks, timers, registered sockets and descriptors, memory. At the end the load stops, and
 //! what was held must be given back.
 //!
-//! `--mix` runs every front end on one runtime instead (`examples/soak_mix.rs`), for ten minutes.
+//! `--mix` runs every front end on one runtime instead (`crates/windlass/examples/soak_mix.rs`),
+//! for ten minutes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -9,7 +9,7 @@ use crate::models::{LOOM, SHUTTLE};
 use crate::process;
 use crate::text;
 use crate::workspace::Workspace;
-use crate::{contract, san, tidy};
+use crate::{contract, san, surface, tidy};
 
 /// One step of the whole.
 struct Step {
@@ -78,6 +78,11 @@ const STEPS: &[Step] = &[
         name: "tidy",
         about: "layers, links, leftovers, unsafe code, prose, weaken.list",
         run: |workspace| tidy::check(workspace).map(|()| Done::Passed),
+    },
+    Step {
+        name: "surface",
+        about: "every public item of windlass has one path",
+        run: |workspace| surface::check(workspace).map(|()| Done::Passed),
     },
     Step {
         name: "contract",

@@ -9,7 +9,6 @@ mod unsafe_code;
 
 use std::fmt;
 
-use self::prose::Prose;
 use crate::error::Error;
 use crate::text;
 use crate::weaken::{self, ListError};
@@ -61,8 +60,6 @@ enum Problem {
     ShortDoc { file: String, line: usize },
     /// A line of a comment or of Markdown that is too wide.
     TooWide { file: String, line: usize },
-    /// A folder that is excused from the rules of prose and keeps to them.
-    NeedlessExcuse { path: &'static str },
     /// A weakening that no longer fits the code.
     Weakening(ListError),
 }
@@ -131,10 +128,6 @@ impl fmt::Display for Problem {
             Problem::TooWide { file, line } => {
                 write!(f, "{file}:{line}: over 100 columns; break the line")
             }
-            Problem::NeedlessExcuse { path } => write!(
-                f,
-                "{path}: has only whole doc comments and lines of 100 columns; remove it from NOT_YET in xtask/src/tidy/prose.rs"
-            ),
             Problem::Weakening(error) => error.fmt(f),
         }
     }
@@ -155,23 +148,21 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     problems.extend(reachable::check(workspace, &metadata, &files)?);
     problems.extend(architecture(workspace, &packages));
 
-    let mut prose = Prose::default();
     for file in files.iter().filter(|file| file.ends_with(".md")) {
         let page = workspace.read(file)?;
         problems.extend(links::check(workspace, file, &page));
-        prose.check_markdown(file, &page);
+        problems.extend(prose::check_markdown(file, &page));
     }
     for file in files.iter().filter(|file| file.ends_with(".rs")) {
         let source = workspace.read(file)?;
         problems.extend(leftovers::check(file, &source));
         problems.extend(unsafe_code::check(file, &source));
-        prose.check_rust(file, &source);
+        problems.extend(prose::check_rust(file, &source));
         let lines = source.lines().count();
         if lines > LONG_FILE {
             println!("warning: {file}: {lines} lines; over {LONG_FILE}, consider splitting it");
         }
     }
-    problems.extend(prose.finish());
     for root in packages
         .iter()
         .flat_map(|package| package.roots_that_forbid_unsafe())

@@ -1,4 +1,5 @@
-//! Channels and locks: tokio's, smol's, and the libraries that people use beside a runtime, which run on tokio.
+//! Channels and locks: tokio's, smol's, and the libraries that people use beside a runtime, which
+//! run on tokio.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -115,7 +115,8 @@ impl AsyncPeer for Forte {
         POOL.spawn(future).detach();
     }
 
-    /// forte's own `yield_now` runs other work inside the caller; for a future it says to wake and return.
+    /// forte's own `yield_now` runs other work inside the caller; for a future it says to wake and
+    /// return.
     fn yield_now() -> impl Future<Output = ()> + Send {
         futures_lite::future::yield_now()
     }

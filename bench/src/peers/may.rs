@@ -1,7 +1,7 @@
 //! may's stackful coroutines.
 //!
-//! Where tasks only spawn, join and yield, may's own calls are used. Where a workload is defined by a future (tokio's
-//! channel, a waker), a coroutine parks on it.
+//! Where tasks only spawn, join and yield, may's own calls are used. Where a workload is defined by
+//! a future (tokio's channel, a waker), a coroutine parks on it.
 
 use std::pin::pin;
 use std::sync::Arc;

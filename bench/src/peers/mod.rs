@@ -50,8 +50,8 @@ pub const OURS: &str = "windlass";
 
 /// An async runtime, started once per process.
 ///
-/// All functions are static: a sample has its process for itself, and tasks spawn without carrying a handle, as they do
-/// in a program that uses the runtime.
+/// All functions are static: a sample has its process for itself, and tasks spawn without carrying
+/// a handle, as they do in a program that uses the runtime.
 pub trait AsyncPeer: 'static {
     /// A spawned task; resolves to its result. Dropping it need not detach the task.
     type Join<T: Send + 'static>: Future<Output = T> + Send + 'static;
@@ -166,7 +166,8 @@ pub trait Actors: 'static {
 
     /// An actor for one message, or what waits for its end.
     type Once: Send + 'static;
-    /// Starts an actor and sends it a number. It calls [`handled`](crate::workloads::actors::handled) with it and ends.
+    /// Starts an actor and sends it a number. It calls
+    /// [`handled`](crate::workloads::actors::handled) with it and ends.
     fn once(number: u64) -> impl Future<Output = Self::Once> + Send;
     fn ended(once: Self::Once) -> impl Future<Output = ()> + Send;
 
@@ -175,8 +176,8 @@ pub trait Actors: 'static {
     /// Starts one that has no next one yet.
     fn link(end: Arc<Countdown>) -> impl Future<Output = Self::Link> + Send;
     fn connect(link: &Self::Link, next: Self::Link) -> impl Future<Output = ()> + Send;
-    /// Sends the token, which says how many hops are left, this one included. With 1 the link calls `end.done()`, with
-    /// more the next one gets one less.
+    /// Sends the token, which says how many hops are left, this one included. With 1 the link calls
+    /// `end.done()`, with more the next one gets one less.
     fn pass(link: &Self::Link, hops_left: u64) -> impl Future<Output = ()> + Send;
     /// Ends it and answers how many tokens it got.
     fn end(link: Self::Link) -> impl Future<Output = u64> + Send;
@@ -318,7 +319,7 @@ fn run_async<P: AsyncPeer>(job: Job) -> Sample {
     }
 }
 
-/// Measures timers.
+/// Measures the workloads of timers.
 fn run_time<P: TimePeer>(job: Job) -> Option<Sample> {
     use crate::workloads::timers;
     Some(match job.workload {
@@ -340,7 +341,7 @@ fn run_stackful<P: Stackful>(job: Job) -> Option<Sample> {
     })
 }
 
-/// Measures sockets.
+/// Measures the workloads of sockets.
 fn run_net<P: NetPeer>(job: Job) -> Option<Sample> {
     use crate::workloads::net;
     Some(match job.workload {
@@ -362,7 +363,7 @@ fn run_mpsc<C: Mpsc>(job: Job) -> Option<Sample> {
     })
 }
 
-/// Measures actors.
+/// Measures the workloads of actors.
 fn run_actors<A: Actors>(job: Job) -> Sample {
     use crate::workloads::actors;
     A::Runtime::start(job.workers);

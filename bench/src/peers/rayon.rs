@@ -83,7 +83,8 @@ fn fib(n: u64) -> u64 {
     one + two
 }
 
-/// rayon joins through a scope; each closure leaves its result where a join handle would have brought it.
+/// rayon joins through a scope; each closure leaves its result where a join handle would have
+/// brought it.
 fn spawn_all<'scope>(scope: &rayon::Scope<'scope>, results: &'scope mut [u64]) {
     for (i, result) in results.iter_mut().enumerate() {
         scope.spawn(move |_| *result = i as u64);

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use windlass::http::{serve, service_fn};
 use windlass::net::{TcpListener, TcpStream};
-use windlass::{JoinHandle, Runtime, coroutine};
+use windlass::task::JoinHandle;
+use windlass::{Runtime, coroutine};
 
 use super::channels::wait_then_send;
 use super::{
@@ -65,7 +66,7 @@ fn run(job: Job) -> Sample {
             start(
                 Runtime::builder()
                     .workers(job.workers)
-                    .spin(windlass::Spin::Rounds {
+                    .spin(windlass::runtime::Spin::Rounds {
                         tight: 1_000_000,
                         yields: 0,
                     }),
@@ -116,7 +117,7 @@ fn run(job: Job) -> Sample {
     }
 }
 
-fn start(builder: windlass::Builder) {
+fn start(builder: windlass::runtime::Builder) {
     RUNTIME.get_or_init(|| builder.build().expect("windlass starts"));
 }
 
@@ -204,7 +205,7 @@ impl AsyncPeer for Windlass {
     }
 
     fn yield_now() -> impl Future<Output = ()> + Send {
-        windlass::yield_now()
+        windlass::task::yield_now()
     }
 }
 

@@ -86,7 +86,8 @@ pub fn messages(epochs: u64) -> Sample {
     )
 }
 
-/// Adds what it costs to be observed, in percent of the fastest run that is not: the fastest of a few, which take turns.
+/// Adds what it costs to be observed, in percent of the fastest run that is not: the fastest of a
+/// few, which take turns.
 fn observed(
     mut sample: Sample,
     mut alone: impl FnMut() -> Duration,
@@ -108,7 +109,8 @@ fn observed(
     sample
 }
 
-/// Adds components in a row: the first one begins, each other runs for what the one before it publishes.
+/// Adds components in a row: the first one begins, each other runs for what the one before it
+/// publishes.
 fn add_row<'a>(
     graph: &mut Graph,
     name: &str,
@@ -152,7 +154,8 @@ const WORK: Duration = Duration::from_millis(1);
 /// Runs of each kind that are timed; they take turns.
 const PAIRS: usize = 3;
 
-/// Regions that overlap: how many times faster an epoch is than the same on the same threads, one region after another.
+/// Regions that overlap: how many times faster an epoch is than the same on the same threads, one
+/// region after another.
 pub fn parallel(epochs: u64) -> Sample {
     let mut graph = Graph::new("chains");
     let mut lane = Lane::new("pool", LaneKind::ThreadPool);
@@ -193,8 +196,8 @@ pub fn parallel(epochs: u64) -> Sample {
         .with("of perfect", overlapped / perfect)
 }
 
-/// Spins until this thread has had its share of a CPU. By the clock on the wall two threads would be done at once on
-/// one CPU, too.
+/// Spins until this thread has had its share of a CPU. By the clock on the wall two threads would
+/// be done at once on one CPU, too.
 fn work() {
     let used = || {
         let now = clock_gettime(ClockId::ThreadCPUTime);

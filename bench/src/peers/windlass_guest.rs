@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::process::{Pattern, Payload};
+use windlass::process::Pattern;
+use windlass::value::Payload;
 use windlass::vm::{Budget, Channel, Guest, Placement, Reason, Resume, Step, Task, Vm};
 
 use super::AsyncPeer;
@@ -82,7 +83,8 @@ fn spawn(vm: &Vm, guest: impl Guest) -> Task {
     vm.spawn(guest).expect("there is room")
 }
 
-/// Spawn and await of a guest that does nothing, on the reactor; beside it the pool, and both among parked guests.
+/// Spawn and await of a guest that does nothing, on the reactor; beside it the pool, and both among
+/// parked guests.
 pub fn spawn_await(pairs: u64, workers: usize) -> Sample {
     let mut samples = Vec::new();
     for placement in [Placement::Reactor, Placement::Pool] {

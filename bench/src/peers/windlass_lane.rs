@@ -18,7 +18,8 @@ use crate::sample::Sample;
 const WORK: Duration = Duration::from_micros(300);
 const HOGS: usize = 3;
 
-/// How late the ticks of a lane begin, in microseconds, and how many did not take place: these have no lateness.
+/// How late the ticks of a lane begin, in microseconds, and how many did not take place: these have
+/// no lateness.
 struct Late {
     p50: f64,
     p99: f64,

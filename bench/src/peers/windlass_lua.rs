@@ -21,7 +21,8 @@ fn interpreter(placement: Placement) -> Interpreter {
     Interpreter::builder(&vm).build().expect("it starts")
 }
 
-/// A tight loop, as a process on the pool; beside it two of them at once on each worker, which are preempted.
+/// A tight loop, as a process on the pool; beside it two of them at once on each worker, which are
+/// preempted.
 pub fn run_loop(iterations: u64) -> Sample {
     let lua = interpreter(Placement::Pool);
     let pass = |processes: u64| {
@@ -47,11 +48,12 @@ pub fn run_loop(iterations: u64) -> Sample {
         .with("at most", worst)
 }
 
-/// How long a new process takes from its start to its end while every worker spins in another, in milliseconds: the median
-/// and the longest of some.
+/// How long a new process takes from its start to its end while every worker spins in another, in
+/// milliseconds: the median and the longest of some.
 fn late_start(lua: &Interpreter) -> (f64, f64) {
     const SPIN: &str = "function main() while true do end end";
-    let workers = Windlass::block_on(async { windlass::Handle::current().snapshot().pool });
+    let workers =
+        Windlass::block_on(async { windlass::runtime::Handle::current().snapshot().pool });
     let workers = workers.workers.len();
     let spinners: Vec<_> = (0..workers)
         .map(|_| lua.spawn_text("spin", SPIN, []).expect("it starts"))
@@ -90,7 +92,8 @@ function main()
     end
 end";
 
-/// A message there and another back between two Lua processes, on the pool; beside it on the reactor.
+/// A message there and another back between two Lua processes, on the pool; beside it on the
+/// reactor.
 pub fn messages(rounds: u64) -> Sample {
     let on = |placement| {
         let lua = interpreter(placement);

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use windlass::process::command::Completer;
 use windlass::process::{
-    Actor, ActorError, Address, Context, Event, Events, Host, Output, Payload, Payloads, Process,
-    ProcessContext, ProcessHandle, Reply, Status,
+    Actor, ActorError, Address, Context, Event, Events, Host, Output, Process, ProcessContext,
+    ProcessHandle, Reply, Status,
 };
+use windlass::value::{Payload, Payloads};
 
 use super::windlass::Windlass;
 use super::{Actors, AsyncPeer};
@@ -176,7 +177,7 @@ pub fn yields(processes: u64) -> Sample {
                     .command(|Tick(number): Tick, completer: Completer| {
                         completer.complete(number as i64);
                     })
-                    .build(&windlass::Handle::current())
+                    .build(&windlass::runtime::Handle::current())
                     .expect("a host")
             });
             let start = Instant::now();

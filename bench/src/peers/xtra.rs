@@ -1,7 +1,7 @@
 //! xtra's actors on tokio, with mailboxes without a limit, as in its examples.
 //!
-//! Its mailbox is a heap: what has the same priority is handled in no particular order. What has to come first has a
-//! higher one or is waited for.
+//! Its mailbox is a heap: what has the same priority is handled in no particular order. What has to
+//! come first has a higher one or is waited for.
 
 use std::sync::Arc;
 

@@ -23,8 +23,8 @@ pub fn handled(number: u64) {
     HANDLED.fetch_add(number, Ordering::Relaxed);
 }
 
-/// One task tells an actor numbers, then asks for their sum. Where telling does not wait, the task gives way now and
-/// then, so that the mailbox is not simply filled first.
+/// One task tells an actor numbers, then asks for their sum. Where telling does not wait, the task
+/// gives way now and then, so that the mailbox is not simply filled first.
 pub fn tell<A: Actors>(messages: u64) -> Sample {
     Sample::per_operation(messages, || {
         A::Runtime::run_on_worker(async move {
@@ -111,7 +111,8 @@ pub fn ring<A: Actors>(hops: u64) -> Sample {
 
 /// What an actor costs that has handled a message and waits for the next one.
 ///
-/// The address is forgotten: an actor may end with its last one, and where one is kept is up to its owner.
+/// The address is forgotten: an actor may end with its last one, and where one is kept is up to its
+/// owner.
 pub fn memory<A: Actors>(count: u64) -> Sample {
     A::Runtime::block_on(async {
         memory::growth(count, || {

@@ -13,7 +13,7 @@ pub trait Stackful {
     /// From a coroutine or from the main thread.
     fn join<T: Send + 'static>(coroutine: Self::Join<T>) -> T;
     fn yield_now();
-    /// For ever.
+    /// Waits for ever.
     fn park();
 }
 

@@ -1,5 +1,5 @@
-//! Fork and join, without a cutoff. With tasks: fib(n) spawns fib(n - 1) and fib(n - 2) and awaits both. With closures:
-//! a join of the two. And batches of short closures, spawned and waited for.
+//! Fork and join, without a cutoff. With tasks: fib(n) spawns fib(n - 1) and fib(n - 2) and awaits
+//! both. With closures: a join of the two. And batches of short closures, spawned and waited for.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +48,8 @@ pub fn timed(work: impl FnOnce() -> u64) -> (u64, Duration) {
 /// Closures in a batch of `cpu_tasks`.
 pub const BATCH: u64 = 1_000;
 
-/// Batches of short closures: `batch` runs one, each of whose closures adds what [`crunch`] gives to the sum.
+/// Batches of short closures: `batch` runs one, each of whose closures adds what [`crunch`] gives
+/// to the sum.
 pub fn batches(count: u64, batch: impl Fn(&AtomicU64)) -> Sample {
     let expected = (0..BATCH).map(crunch).fold(0, u64::wrapping_add);
     Sample::per_operation(count * BATCH, || {

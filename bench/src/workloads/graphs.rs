@@ -1,5 +1,5 @@
-//! Graphs with empty bodies: what it costs to run a node after those it waits for. Each graph is made once and run
-//! `size` times.
+//! Graphs with empty bodies: what it costs to run a node after those it waits for. Each graph is
+//! made once and run `size` times.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -40,7 +40,8 @@ fn right_and_below(node: usize) -> Vec<usize> {
 /// What is called for each node.
 pub type NodeBody<'a> = &'a (dyn Fn(usize) + Sync);
 
-/// Runs a graph `rounds` times where it is called, on a worker: `once` runs it once. All nodes start at node 0.
+/// Runs a graph `rounds` times where it is called, on a worker: `once` runs it once. All nodes
+/// start at node 0.
 pub fn rounds(nodes: usize, rounds: u64, mut once: impl FnMut(NodeBody<'_>)) -> Duration {
     let ended = AtomicUsize::new(0);
     // Once with a body that counts: every node runs, and only once.
@@ -62,7 +63,8 @@ pub fn per_node(nodes: usize, rounds: u64, pass: impl FnMut() -> Duration) -> Sa
     Sample::per_operation(nodes as u64 * rounds, pass)
 }
 
-/// A graph for a peer that has none: counters, and the first node that becomes ready is run at once.
+/// A graph for a peer that has none: counters, and the first node that becomes ready is run at
+/// once.
 pub struct Counted {
     nodes: Vec<Node>,
 }

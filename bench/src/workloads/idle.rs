@@ -20,7 +20,8 @@ pub fn tasks<P: AsyncPeer>(millis: u64) -> Sample {
     })
 }
 
-/// Context switches of all threads but this one, and as the extra `cpu_ms` the CPU time, while nothing happens.
+/// Context switches of all threads but this one, and as the extra `cpu_ms` the CPU time, while
+/// nothing happens.
 pub fn after(millis: u64, warm_up: impl FnOnce()) -> Sample {
     warm_up();
     thread::sleep(SETTLE);

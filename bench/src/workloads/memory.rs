@@ -10,7 +10,8 @@ use crate::peers::AsyncPeer;
 use crate::process;
 use crate::sample::Sample;
 
-/// Spawned at once before waiting until they have all been polled: the tasks are measured, not the queues.
+/// Spawned at once before waiting until they have all been polled: the tasks are measured, not the
+/// queues.
 const BATCH: u64 = 1_000;
 
 /// How many tasks have been polled.
@@ -18,7 +19,8 @@ static POLLED: AtomicU64 = AtomicU64::new(0);
 
 /// Pends for ever and holds nothing.
 ///
-/// Something else would hold its waker, so one is left alive: a detached task that nothing can wake may be dropped.
+/// Something else would hold its waker, so one is left alive: a detached task that nothing can wake
+/// may be dropped.
 pub struct Pending;
 
 impl Future for Pending {
@@ -42,7 +44,8 @@ pub fn tasks<P: AsyncPeer>(count: u64) -> Sample {
 
 /// Spawns pending tasks and returns by how much the resident set has grown, in bytes per task.
 ///
-/// Some tasks come first and do not count: the threads they start and the first pages they touch are not theirs.
+/// Some tasks come first and do not count: the threads they start and the first pages they touch
+/// are not theirs.
 pub fn growth(count: u64, spawn: impl Fn()) -> Sample {
     spawn_pending(0, BATCH, &spawn);
     let before = (process::resident_bytes(), allocations());

@@ -1,5 +1,6 @@
-//! The workloads. Those for async runtimes are written once, over [`AsyncPeer`](crate::peers::AsyncPeer); what a peer
-//! of another kind needs to do the same work is shared from here.
+//! The workloads. Those for async runtimes are written once, over
+//! [`AsyncPeer`](crate::peers::AsyncPeer); what a peer of another kind needs to do the same work is
+//! shared from here.
 //!
 //! Every workload checks its own result and panics if it is wrong.
 

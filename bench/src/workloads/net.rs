@@ -1,4 +1,5 @@
-//! Sockets on the same machine: echoed messages, and HTTP under a load generator that is nobody's peer.
+//! Sockets on the same machine: echoed messages, and HTTP under a load generator that is nobody's
+//! peer.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,8 +14,9 @@ const CONNECTIONS: usize = 64;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
 
-/// Messages there and back over connections of which both ends are tasks of the peer. The value is the time that all of
-/// it took per message; beside it stands the p99 of single round trips, in the same unit.
+/// Messages there and back over connections of which both ends are tasks of the peer. The value is
+/// the time that all of it took per message; beside it stands the p99 of single round trips, in the
+/// same unit.
 pub fn echo<P: NetPeer>(messages: u64) -> Sample {
     P::run_on_worker(echo_once::<P>(messages / 10 + 1));
     let mut passes = Vec::new();

@@ -7,7 +7,8 @@ use crate::countdown::Countdown;
 use crate::peers::AsyncPeer;
 use crate::sample::Sample;
 
-/// Panics unless `sum` is that of 0, 1, ... `count - 1`, so that every task ran once and its result came back.
+/// Panics unless `sum` is that of 0, 1, ... `count - 1`, so that every task ran once and its result
+/// came back.
 pub fn check_sum(count: u64, sum: u64) {
     assert_eq!(sum, count * (count - 1) / 2, "a task was lost or ran twice");
 }

@@ -55,7 +55,8 @@ impl Attempt {
         self.begun.set(Instant::now()).expect("a task runs once");
     }
 
-    /// Spins until the task has begun, which it can only do on another worker. `None` if it does not in time.
+    /// Spins until the task has begun, which it can only do on another worker. `None` if it does
+    /// not in time.
     pub fn spin(&self) -> Option<Duration> {
         let spawned = *self.spawned.get().expect("the attempt has begun");
         while spawned.elapsed() < PATIENCE {

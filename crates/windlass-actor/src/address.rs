@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use windlass_core::queue::Letter;
 use windlass_core::task::spend;
 use windlass_runtime::time::timeout;
 use windlass_sync::channel::oneshot;
+use windlass_value::{Payload, Pid};
 
 use crate::error::{AskError, SendError, SendErrorKind};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
-use crate::shell::{Core, Resident, Signal};
-use windlass_value::Payload;
-use windlass_value::Pid;
+use crate::shell::{Core, Resident, Signal, refused};
 
 /// How long [`Address::ask`] waits for an answer.
 pub const ASK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ impl<M: Send + 'static> Address<M> {
         Address { core }
     }
 
-    /// The process.
+    /// Returns the PID of the process.
     pub fn pid(&self) -> Pid {
         self.core.shell.pid
     }
@@ -41,7 +41,8 @@ impl<M: Send + 'static> Address<M> {
         Host(self.core.shell.host.clone())
     }
 
-    /// Puts a message into the mailbox now, or hands it back: the mailbox is full, or the process has ended.
+    /// Puts a message into the mailbox now, or hands it back: the mailbox is full, or the process
+    /// has ended.
     #[inline]
     pub fn tell(&self, message: M) -> Result<(), SendError<M>> {
         self.core.post(message)
@@ -49,27 +50,26 @@ impl<M: Send + 'static> Address<M> {
 
     /// Puts a message into the mailbox, and waits for room if there is none.
     ///
-    /// Senders that wait are served in the order of coming, and no [`tell`](Address::tell) overtakes
-    /// them. A message of up to 1 KiB takes no bytes of the mailbox, so it does not wait behind those
-    /// that wait for bytes.
+    /// Senders that wait are served in the order of coming, and no [`tell`](Address::tell)
+    /// overtakes them. A message of up to 1 KiB takes no bytes of the mailbox, so it does not wait
+    /// behind those that wait for bytes.
     ///
     /// Cancel-safe: a dropped send has not sent anything.
     pub async fn send(&self, message: M) -> Result<(), SendError<M>> {
+        let letter = Letter::new(message);
         // A sender that never has to wait gives way all the same.
         poll_fn(spend).await.made_progress();
-        let message = match self.core.post(message) {
+        let letter = match self.core.post_letter(letter) {
             Ok(()) => return Ok(()),
-            Err(SendError {
-                message,
-                kind: SendErrorKind::Full,
-            }) => message,
-            Err(error) => return Err(error),
+            Err((letter, SendErrorKind::Full)) => letter,
+            Err(error) => return Err(refused(error)),
         };
-        let bytes = self.core.mail.weigh(&message);
-        match self.core.mail.reserve(bytes).await {
-            Ok(reserved) => self.core.post_reserved(message, reserved),
-            Err(kind) => Err(SendError { message, kind }),
-        }
+        let bytes = self.core.mail.weigh(letter.value());
+        let posted = match self.core.mail.reserve(bytes).await {
+            Ok(reserved) => self.core.post_reserved(letter, reserved),
+            Err(kind) => Err((letter, kind)),
+        };
+        posted.map_err(refused)
     }
 
     /// Asks a question, whose answer comes through the [`Reply`] that it is made with, within 5 s.
@@ -132,7 +132,7 @@ impl<M: Send + 'static> Address<M> {
             .unwrap_or(Err(AskError::TimedOut))
     }
 
-    /// Tells the process to stop: an event, which it may take its time for.
+    /// Cancels the process. That is an event: the process decides when it ends.
     pub fn cancel(&self, reason: impl Into<Arc<str>>) {
         self.core.shell.signal(Signal::Cancel(reason.into()));
     }
@@ -163,7 +163,7 @@ impl<M: Send + 'static> Address<M> {
     }
 }
 
-/// The answer, if it comes while everybody else has had a turn: most do, and need no timer.
+/// Returns the answer if it comes within one turn of all other tasks: most do, and need no timer.
 async fn answer_of_one_turn<R>(receiver: &mut oneshot::Receiver<R>) -> Option<Result<R, AskError>> {
     let mut waited = false;
     poll_fn(|cx| match Pin::new(&mut *receiver).poll(cx) {
@@ -200,16 +200,16 @@ impl<M> fmt::Debug for Address<M> {
     }
 }
 
-/// The way back to whoever asked.
+/// The one-shot that answers a question.
 pub struct Reply<R>(oneshot::Sender<R>);
 
 impl<R> Reply<R> {
-    /// Answers. If nobody waits any more, the answer is dropped.
+    /// Sends the answer. It is dropped if the asker no longer waits.
     pub fn send(self, answer: R) {
         let _ = self.0.send(answer);
     }
 
-    /// Whether somebody still waits.
+    /// Returns whether the asker still waits.
     pub fn is_wanted(&self) -> bool {
         !self.0.is_closed()
     }

@@ -4,12 +4,14 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::exit::ExitReason;
+use windlass_runtime::NoRuntime;
 use windlass_value::{ParsePidError, Pid};
+
+use crate::exit::ExitReason;
 
 /// A message that was not delivered; it is handed back.
 pub struct SendError<M> {
-    /// The message.
+    /// The message that is handed back.
     pub message: M,
     /// The reason that it was not delivered.
     pub kind: SendErrorKind,
@@ -94,14 +96,14 @@ impl Error for AskError {}
 pub enum SpawnError {
     /// There are as many processes as the host may have.
     LimitExceeded {
-        /// So many.
+        /// The most processes that the host has.
         limit: usize,
     },
     /// The host is shutting down.
     Stopping,
     /// The name belongs to another process.
     NameTaken {
-        /// The name.
+        /// The name that is taken.
         name: Arc<str>,
         /// Who has it.
         owner: Pid,
@@ -200,3 +202,48 @@ impl fmt::Display for BuildError {
 }
 
 impl Error for BuildError {}
+
+/// The reasons that this thread has no host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoHost {
+    /// This thread is in no runtime.
+    NoRuntime(NoRuntime),
+    /// The runtime is shutting down.
+    Stopping,
+}
+
+impl fmt::Display for NoHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoHost::NoRuntime(error) => fmt::Display::fmt(error, f),
+            NoHost::Stopping => f.write_str("the runtime is shutting down"),
+        }
+    }
+}
+
+impl Error for NoHost {}
+
+/// The reasons that `spawn_or_signal` delivered no message.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SignalError {
+    /// The process could not be started.
+    Spawn(SpawnError),
+    /// The message was not delivered.
+    Undelivered(SendErrorKind),
+    /// The process that was started has ended again.
+    Gone,
+}
+
+impl fmt::Display for SignalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SignalError::Spawn(error) => fmt::Display::fmt(error, f),
+            SignalError::Undelivered(kind) => write!(f, "not delivered: {kind}"),
+            SignalError::Gone => f.write_str("the process was started and has ended again"),
+        }
+    }
+}
+
+impl Error for SignalError {}

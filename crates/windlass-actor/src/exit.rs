@@ -5,10 +5,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_core::task::panic_message;
-
-use windlass_value::Payload;
-use windlass_value::Pid;
+use windlass_core::task::{contain, panic_message};
+use windlass_value::{Payload, Pid};
 
 /// Why a process has ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,11 +18,11 @@ pub enum ExitReason {
     Error(Payload),
     /// It panicked; the message.
     Panic(Arc<str>),
-    /// It was told to stop, and did.
+    /// It was cancelled, and ended.
     Cancelled(Arc<str>),
     /// It was ended from outside.
     Killed,
-    /// Its node cannot be reached: nobody knows whether it has ended.
+    /// Its node cannot be reached: whether it has ended is not known.
     NoConnection,
     /// There is no such process, or not any more.
     NoProcess,
@@ -36,8 +34,11 @@ impl ExitReason {
         *self == ExitReason::Normal
     }
 
-    pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> ExitReason {
-        ExitReason::Panic(message_of(payload).into())
+    /// The end by a panic, whose payload is dropped here: a panic of its destructor goes nowhere.
+    pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> ExitReason {
+        let reason = ExitReason::Panic(message_of(&*panic).into());
+        contain(|| drop(panic));
+        reason
     }
 }
 
@@ -67,19 +68,19 @@ impl fmt::Display for ExitReason {
 pub struct Exit {
     /// Who has ended.
     pub pid: Pid,
-    /// Why.
+    /// The reason of the end.
     pub reason: ExitReason,
     /// What it ended with, if it was done.
     pub value: Payload,
 }
 
-/// The end of another process, as a process is told of it.
+/// The notification of the end of another process.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Exited {
     /// Who has ended.
     pub pid: Pid,
-    /// Why.
+    /// The reason of the end.
     pub reason: ExitReason,
     /// How this one knew of it.
     pub by: Bond,
@@ -95,13 +96,13 @@ impl Exited {
 /// What lets one process learn of another's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bond {
-    /// A link.
+    /// A link between the two.
     Link,
     /// A monitor, and which.
     Monitor(MonitorRef),
 }
 
-/// Tells one monitor from another.
+/// Identifies a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MonitorRef(pub(crate) u64);
 
@@ -129,7 +130,7 @@ impl ActorError {
         ActorError(Box::new(ExitReason::Error(value.into())))
     }
 
-    /// It was told to stop, and this is its answer.
+    /// Ends a process that was cancelled, with the reason of the cancel.
     pub fn cancelled(reason: impl Into<Arc<str>>) -> ActorError {
         ActorError(Box::new(ExitReason::Cancelled(reason.into())))
     }

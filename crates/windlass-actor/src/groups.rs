@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
 use windlass_sync::channel::broadcast;
+use windlass_value::Pid;
 
 use crate::error::RegisterError;
 use crate::host::Host;
 use crate::message::Message;
 use crate::shell::Resident;
-use windlass_value::Pid;
 
 /// The groups of a host.
 #[derive(Default)]
@@ -57,13 +57,13 @@ impl Subscription {
         match self.changes.recv().await {
             Ok(change) => Ok(change),
             Err(broadcast::RecvError::Lagged(missed)) => Err(Missed(missed)),
-            // The group keeps its sender while somebody listens.
+            // The group keeps its sender while it has subscribers.
             Err(broadcast::RecvError::Closed) => std::future::pending().await,
         }
     }
 }
 
-/// A subscriber was too slow; so many changes are gone.
+/// A subscriber was too slow, and lost this number of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed(pub u64);
 
@@ -132,7 +132,7 @@ impl Groups {
 impl Group {
     fn notify(&self, change: GroupChange) {
         if let Some(changes) = &self.changes {
-            // Nobody may be listening any more.
+            // The last subscriber may be gone.
             let _ = changes.send(change);
         }
     }
@@ -164,7 +164,8 @@ impl Host {
         members.iter().map(|process| process.shell().pid).collect()
     }
 
-    /// Sends a message to every member; how many got it. Does not wait: a full mailbox is passed over.
+    /// Sends a message to every member; how many got it. Does not wait: a full mailbox is passed
+    /// over.
     pub fn broadcast(&self, group: &str, message: &Message) -> usize {
         let members = self.0.groups.members(group);
         let delivered = members
@@ -173,7 +174,7 @@ impl Host {
         delivered.count()
     }
 
-    /// The members of a group and every change from then on; nothing is missed or told twice.
+    /// The members of a group and every change from then on; no change is missed or comes twice.
     pub fn subscribe(&self, group: impl Into<Arc<str>>) -> Subscription {
         let mut groups = self.0.groups.0.lock();
         let group = groups.entry(group.into()).or_default();

@@ -6,13 +6,13 @@
 //! | host | where processes live: routing, names, groups, limits, commands |
 //! | yield, command, completer | what a step machine asks for, and the one-shot that answers it |
 //! | link | a bond of two processes: the abnormal end of one ends the other |
-//! | monitor | one process is told of another's end |
+//! | monitor | one process is notified of another's end |
 //! | supervisor | a process that starts, restarts and stops others |
 //! | relay | what routes a message to a PID on another node |
 //!
-//! There are two ways to write one, on the same machinery: async ([`spawn`], [`Actor`]), and step by step
-//! ([`Process`]) for guest languages and hand-written machines. What order, delivery and the end of a process
-//! mean is written down in `docs/processes.md`.
+//! There are two ways to write one, on the same machinery: async ([`spawn`], [`Actor`]), and step
+//! by step ([`Process`]) for guest languages and hand-written machines. What order, delivery and
+//! the end of a process mean is written down in `docs/processes.md`.
 //!
 //! ```
 //! use windlass_actor::{Context, Reply};
@@ -60,16 +60,17 @@ mod weigh;
 
 pub use actor::{Actor, Context, Event as ActorEvent, SubscriptionId};
 pub use address::{ASK_TIMEOUT, Address, Ended, Reply};
-pub use error::{AskError, BuildError, RegisterError, SendError, SendErrorKind, SpawnError};
+pub use error::{
+    AskError, BuildError, NoHost, RegisterError, SendError, SendErrorKind, SignalError, SpawnError,
+};
 pub use exit::{ActorError, Bond, Exit, ExitReason, Exited, MonitorRef, Outcome};
 pub use groups::{GroupChange, Missed, Subscription};
-pub use host::{Host, HostBuilder, Killed, NoHost, ProcessInfo, ProcessState, StopReport, Stuck};
+pub use host::{Host, HostBuilder, Killed, ProcessInfo, ProcessState, StopReport, Stuck};
 pub use mail::MailboxPolicy;
 pub use message::{Message, Pattern, Topic};
 pub use relay::{Relay, RemoteSignal};
 pub use shell::carry;
-pub use spawn::{ProcessHandle, SignalError, Spawn, spawn};
+pub use spawn::{ProcessHandle, Spawn, spawn};
 pub use step::{Event, Events, Output, Process, ProcessContext, Status, Upgrade};
-pub use supervisor::Supervisor;
 pub use weigh::Weigh;
-pub use windlass_value::{ParsePidError, Payload, PayloadList, PayloadMap, Payloads, Pid};
+pub use windlass_value::{ParsePidError, Pid};

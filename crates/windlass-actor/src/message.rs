@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_value::Payload;
-use windlass_value::Pid;
+use windlass_value::{Payload, Pid};
 
 /// What processes send each other when they do not know each other's types.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +17,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message from nobody in particular.
+    /// Makes a message without a sender.
     pub fn new(topic: impl Into<Topic>, payload: impl Into<Payload>) -> Message {
         Message {
             from: None,
@@ -45,7 +44,7 @@ enum Text {
 }
 
 impl Topic {
-    /// The text.
+    /// Returns the topic as text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,
@@ -104,7 +103,7 @@ impl fmt::Debug for Topic {
     }
 }
 
-/// Which topics somebody wants: one, or all that look like this.
+/// A set of topics: one topic, or all that match a glob.
 ///
 /// In a glob `*` stands for any characters, also none, and `?` for one.
 ///
@@ -121,7 +120,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// This topic.
+    /// Matches this topic only.
     pub fn exact(topic: impl Into<Arc<str>>) -> Pattern {
         Pattern {
             text: topic.into(),
@@ -147,8 +146,8 @@ impl Pattern {
     }
 }
 
-/// Two fingers; the last star takes one character more whenever the rest does not fit. Time at most the
-/// product of the lengths, no recursion.
+/// Two fingers; the last star takes one character more whenever the rest does not fit. Time at most
+/// the product of the lengths, no recursion.
 fn glob_matches(glob: &[u8], topic: &str) -> bool {
     let text = topic.as_bytes();
     let next_char = |at: usize| at + topic[at..].chars().next().map_or(1, char::len_utf8);

@@ -6,7 +6,7 @@
 //!
 //! The bytes are permits of a semaphore, so senders that wait for bytes are served in the order of
 //! coming: neither a later `send` nor a `tell` of a heavy message overtakes them. A closed mailbox
-//! closes the semaphore, which tells all of them at once.
+//! closes the semaphore, which notifies all of them at once.
 //!
 //! Rejected: a count behind a lock and a notification that bytes are free. Each reading wakes all
 //! waiting senders, and the lightest of them always wins.
@@ -16,10 +16,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use windlass_sync::lock::{Semaphore, SemaphorePermit, TryAcquireError};
+use windlass_value::Payload;
 
 use crate::error::SendErrorKind;
 use crate::message::Message;
-use windlass_value::Payload;
 
 /// How many bytes of heavy messages a mailbox holds, unless one says otherwise.
 pub(crate) const MAILBOX_BYTES: usize = 64 << 20;

@@ -1,4 +1,4 @@
-//! How a command ends: what it says to whoever called it. The codes are in `EXIT_CODES`, for
+//! How a command ends: its exit code for the caller. The codes are in `EXIT_CODES`, for
 //! `--help`.
 
 use std::fmt;
@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use windlass::graph::RunResult;
 use windlass::graph::compile::CompileError;
-use windlass::graph::record::RecordingError;
-use windlass::{BuildError, JoinError};
+use windlass::record::RecordingError;
+use windlass::runtime::BuildError;
+use windlass::task::JoinError;
 
 use crate::new::NewError;
 use crate::terminal::Terminal;
 
-/// What the process ends with after a second Ctrl-C, or if a script was told to stop and did not
+/// What the process ends with after a second Ctrl-C, or if a script was asked to stop and did not
 /// catch it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -61,14 +62,14 @@ pub(crate) enum Error {
     Read {
         /// Its name, as given.
         file: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file cannot be written.
     Write {
         /// Its name, as given.
         file: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// Standard output cannot be written.
@@ -95,7 +96,7 @@ pub(crate) enum Error {
     UnknownKind(String),
     /// `run`: an option that is for the other kind of file.
     NotForThis {
-        /// The option.
+        /// The option that was given.
         option: &'static str,
         /// What it is for.
         needs: &'static str,
@@ -107,7 +108,7 @@ pub(crate) enum Error {
     /// A script was not started.
     Script(windlass::lua::ScriptError),
     /// A recording of a script failed, or its replay differs.
-    Guests(windlass::vm::RecordingError),
+    Guests(RecordingError),
     /// A folder cannot be watched.
     Watch(io::Error),
 }
@@ -148,7 +149,7 @@ pub(crate) fn exit_code(outcome: Outcome, terminal: &Terminal) -> ExitCode {
 
 /// What the process ends with if the command line asks for help or makes no sense.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // There is nobody left to tell.
+    // If standard error is closed, there is no place for the message.
     let _ = error.print();
     match error.use_stderr() {
         true => ExitCode::FAILURE,

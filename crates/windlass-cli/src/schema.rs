@@ -1,19 +1,19 @@
 //! `windlass schema`: the form of graph files.
 
-use serde_json::{Value, json};
-use windlass::graph::diagnostic::Severity;
+use serde::Serialize;
 use windlass::graph::json_schema;
 
 use crate::args::{Format, SchemaCheck, SchemaCommand};
 use crate::graph::report;
-use crate::graph::source::{self, FileName, Opened};
-use crate::outcome::{Error, Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::graph::report::Document;
+use crate::graph::source::{self, FileName};
+use crate::outcome::{Outcome, Verdict};
+use crate::terminal::Terminal;
 
 pub(crate) fn run(command: &SchemaCommand, terminal: &Terminal) -> Outcome {
     match command {
         SchemaCommand::Dump => {
-            terminal.print(&pretty(&json_schema()))?;
+            terminal.print_json(&json_schema())?;
             Ok(Verdict::Fine)
         }
         SchemaCommand::Check(check) => self::check(check, terminal),
@@ -28,22 +28,21 @@ fn check(args: &SchemaCheck, terminal: &Terminal) -> Outcome {
     for file in &args.files {
         checked.push((FileName(file), source::load(file, &limits)));
     }
-    let fine = |opened: &Result<Opened, Error>| {
-        opened
-            .as_ref()
-            .is_ok_and(|opened| !opened.findings.has_errors())
-    };
-    let all_fine = checked.iter().all(|(_, opened)| fine(opened));
+    let files: Vec<FileDocument<'_>> = checked
+        .iter()
+        .map(|(name, opened)| FileDocument {
+            file: name.to_string(),
+            document: Document::of_form(opened),
+        })
+        .collect();
+    let ok = files.iter().all(|file| file.document.ok);
     match args.output.format {
-        Format::Json => {
-            let files: Vec<Value> = checked.iter().map(|(n, o)| file_json(n, o)).collect();
-            terminal.print(&pretty(&json!({"ok": all_fine, "files": files})))?;
-        }
+        Format::Json => terminal.print_json(&CheckDocument { ok, files })?,
         Format::Text => {
-            for (name, opened) in &checked {
+            for ((name, opened), file) in checked.iter().zip(&files) {
                 match opened {
                     Ok(there) => {
-                        terminal.print(&format!("ok: {}  {name}\n", fine(opened)))?;
+                        terminal.print(&format!("ok: {}  {name}\n", file.document.ok))?;
                         report::show(&there.findings, terminal);
                     }
                     Err(error) => terminal.note(&format!("error: {error}")),
@@ -51,18 +50,20 @@ fn check(args: &SchemaCheck, terminal: &Terminal) -> Outcome {
             }
         }
     }
-    Ok(Verdict::fine_if(all_fine))
+    Ok(Verdict::fine_if(ok))
+}
+
+/// What is printed about all files.
+#[derive(Serialize)]
+struct CheckDocument<'a> {
+    ok: bool,
+    files: Vec<FileDocument<'a>>,
 }
 
 /// What `graph validate` says about a file, as far as its form goes, with its name.
-fn file_json(name: &FileName<'_>, opened: &Result<Opened, Error>) -> Value {
-    let mut file = match opened {
-        Ok(opened) => report::to_json(&opened.findings, Severity::Error, &[]),
-        Err(error) => json!({"ok": false, "errors": [error.to_string()], "diagnostics": []}),
-    };
-    if let Some(fields) = file.as_object_mut() {
-        fields.insert("file".to_owned(), name.to_string().into());
-        fields.remove("region_order");
-    }
-    file
+#[derive(Serialize)]
+struct FileDocument<'a> {
+    file: String,
+    #[serde(flatten)]
+    document: Document<'a>,
 }

@@ -1,9 +1,10 @@
 //! Ctrl-C and SIGTERM, for scripts and graphs alike.
 //!
 //! The first signal asks for an end, and says what is waited for and what the second does. The
-//! second, and the end of `--stop-ms`, end the program without waiting. A signal right after the first
-//! belongs to it: `timeout(1)` signals its child and then the child's group. The signals are awaited on
-//! the main thread and not in a task: the workers may all be inside code that does not return.
+//! second, and the end of `--stop-ms`, end the program without waiting. A signal right after the
+//! first belongs to it: `timeout(1)` signals its child and then the child's group. The signals are
+//! awaited on the main thread and not in a task: the workers may all be inside code that does not
+//! return.
 
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ impl StopSignals {
     }
 }
 
-/// Says what the first signal does: who is stopping, and what is waited for.
+/// Says what the first signal does: what is stopping, and what it waits for.
 pub(crate) fn tell_stopping(terminal: &Terminal, who: &str, waits_for: &str, within: Duration) {
     let within = within.as_millis();
     terminal.note(&format!(

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::args::Color;
 use crate::outcome::Error;
@@ -14,7 +14,7 @@ use crate::outcome::Error;
 pub(crate) struct Terminal {
     /// Whether reports have colours.
     pub(crate) colored: bool,
-    /// Whether somebody watches standard error.
+    /// Whether standard error is a terminal.
     pub(crate) watched: bool,
 }
 
@@ -35,6 +35,11 @@ impl Terminal {
     pub(crate) fn print(&self, text: &str) -> Result<(), Error> {
         let mut out = io::stdout().lock();
         printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    }
+
+    /// Prints a result as JSON.
+    pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Error> {
+        self.print(&pretty(document)?)
     }
 
     /// Prints a result, or writes it to a file.
@@ -70,14 +75,16 @@ impl Terminal {
 
     /// Tells people something that is not a result.
     pub(crate) fn note(&self, text: &str) {
-        // Without standard error there is nobody to tell.
+        // Without standard error there is no place for it.
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 }
 
-/// A value as it is printed: with sorted keys, and a line for each.
-pub(crate) fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+/// Returns a document as it is printed: with sorted keys, and a line for each.
+pub(crate) fn pretty(document: &impl Serialize) -> Result<String, Error> {
+    // By way of a value, which sorts the keys.
+    let value = serde_json::to_value(document).map_err(|error| Error::Print(error.into()))?;
+    Ok(format!("{value:#}\n"))
 }
 
 /// What became of writing to standard output; see [`Terminal::print`].

@@ -1,10 +1,10 @@
 //! `windlass.clock`: publishes the lane's time.
 
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
 };
 use windlass_graph::model::{BoundaryRole, Config};
+use windlass_value::Payload;
 
 use crate::settings::{Settings, fixed};
 

@@ -1,9 +1,8 @@
 //! Publishing what follows from a message.
 
 use windlass_graph::component::{Failure, Invocation, Output, Received};
-use windlass_graph::{Payload, Unwritable};
-
-use crate::expression::{Expression, Scope};
+use windlass_graph::expression::{Expression, ExpressionError, MessageScope};
+use windlass_value::{Payload, Unwritable};
 
 /// Publishes at the time of the message that it follows from.
 pub(crate) fn emit(
@@ -36,28 +35,25 @@ pub(crate) fn plain(message: &Received) -> Result<&Payload, Failure> {
     }
 }
 
-/// What an expression is for a message.
-pub(crate) fn evaluate(
-    expression: &Expression,
-    invocation: &Invocation<'_>,
-    message: &Received,
-) -> Result<Payload, Failure> {
-    let value = plain(message)?;
-    let scope = Scope {
-        value,
+/// Returns what an expression can use of a message.
+pub(crate) fn scope<'a>(
+    invocation: &'a Invocation<'_>,
+    message: &'a Received,
+) -> Result<MessageScope<'a>, Failure> {
+    Ok(MessageScope {
+        value: plain(message)?,
         values: &Payload::Nil,
         epoch: invocation.epoch(),
         now_ms: millis(invocation.now() as f64),
         port: invocation.port_of(message),
         event_ms: message.event_time().map(|time| millis(time as f64)),
-    };
-    computed(expression, &scope)
+    })
 }
 
-/// As `Expression::evaluate`, with an error that shows the place.
-pub(crate) fn computed(expression: &Expression, scope: &Scope<'_>) -> Result<Payload, Failure> {
-    expression.evaluate(scope).map_err(|error| {
-        let shown = error.shown_in(expression.source());
-        Failure::new(format!("the expression cannot be computed: {shown}"))
-    })
+/// Returns what an expression computed; its error becomes a failure that shows the place.
+pub(crate) fn computed<T>(
+    expression: &Expression,
+    computed: Result<T, ExpressionError>,
+) -> Result<T, Failure> {
+    computed.map_err(|error| Failure::new(expression.explain(&error)))
 }

@@ -1,7 +1,7 @@
 //! Messages as text and bytes: how they look in files, on the wire and to commands.
 
-use windlass_graph::Payload;
 use windlass_graph::component::{Failure, Invocation};
+use windlass_value::Payload;
 
 /// How messages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,8 +84,8 @@ fn write_json(payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
     })
 }
 
-/// The messages of an invocation as bytes; and what is wrong with the first that cannot be written. The others are not
-/// lost with it.
+/// The messages of an invocation as bytes; and what is wrong with the first that cannot be written.
+/// The others are not lost with it.
 pub(crate) fn encode_all(
     invocation: &Invocation<'_>,
     mut encode: impl FnMut(&Payload, &mut Vec<u8>) -> Result<(), Failure>,

@@ -1,17 +1,18 @@
 //! The way in: a task that brings things, and the component that publishes them.
 //!
-//! Between them is a channel of a bounded length: if the graph is slow, the task waits, and so does whoever sends to it.
+//! Between them is a channel of a bounded length: if the graph is slow, the task waits, and so does
+//! the peer that sends to it.
 
 use std::future::Future;
 
 use windlass_core::sync::Arc;
-use windlass_graph::Payload;
 use windlass_graph::component::{Failure, Invocation, Output, Outside, WeakOutside};
 use windlass_runtime::spawn;
 use windlass_sync::channel::mpsc;
 use windlass_sync::{CancellationToken, DropGuard};
+use windlass_value::Payload;
 
-use crate::records::{Next, Records};
+use crate::records::{NextRecord, Records};
 
 /// The component's end.
 #[derive(Debug)]
@@ -23,7 +24,8 @@ pub(crate) struct Inlet<T> {
     _stop: Option<DropGuard>,
 }
 
-/// The task's end; clones are of the same. When the last one is dropped, the source has come to its end.
+/// The task's end; clones are of the same. When the last one is dropped, the source has come to its
+/// end.
 #[derive(Debug)]
 pub(crate) struct Feed<T>(Arc<Shared<T>>);
 
@@ -31,13 +33,13 @@ pub(crate) struct Feed<T>(Arc<Shared<T>>);
 struct Shared<T> {
     sender: mpsc::Sender<Result<T, Failure>>,
     door: WeakOutside,
-    /// Says that more may come; none if somebody else does.
+    /// Tells the run that more may come; none if another part of the component does.
     _open: Option<Outside>,
 }
 
-/// The component is not there any more.
+/// The component has ended, and takes nothing more.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct InletClosed;
 
 impl<T> Clone for Feed<T> {
     fn clone(&self) -> Self {
@@ -47,7 +49,7 @@ impl<T> Clone for Feed<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // In this order: who is woken by this finds that nothing more will come.
+        // In this order: a run that this wakes finds that nothing more will come.
         self.sender.close();
         self.door.wake();
     }
@@ -55,24 +57,24 @@ impl<T> Drop for Shared<T> {
 
 impl<T> Feed<T> {
     /// Hands something over, when there is room.
-    pub(crate) async fn give(&self, item: T) -> Result<(), Gone> {
+    pub(crate) async fn give(&self, item: T) -> Result<(), InletClosed> {
         self.send(Ok(item)).await
     }
 
-    /// Tells that something is wrong: the component fails with it once.
-    pub(crate) async fn report(&self, failure: Failure) -> Result<(), Gone> {
+    /// Reports a failure: the component fails with it once.
+    pub(crate) async fn report(&self, failure: Failure) -> Result<(), InletClosed> {
         self.send(Err(failure)).await
     }
 
-    async fn send(&self, item: Result<T, Failure>) -> Result<(), Gone> {
-        self.0.sender.send(item).await.map_err(|_| Gone)?;
+    async fn send(&self, item: Result<T, Failure>) -> Result<(), InletClosed> {
+        self.0.sender.send(item).await.map_err(|_| InletClosed)?;
         self.0.door.wake();
         Ok(())
     }
 
     /// Hands something over, if there is room now.
-    pub(crate) fn try_give(&self, item: T) -> Result<(), Gone> {
-        self.0.sender.try_send(Ok(item)).map_err(|_| Gone)?;
+    pub(crate) fn try_give(&self, item: T) -> Result<(), InletClosed> {
+        self.0.sender.try_send(Ok(item)).map_err(|_| InletClosed)?;
         self.0.door.wake();
         Ok(())
     }
@@ -101,7 +103,7 @@ impl<T: Send + 'static> Inlet<T> {
         inlet
     }
 
-    /// Both ends, for somebody else's task.
+    /// Returns both ends, for a task that the caller starts.
     pub(crate) fn channel(
         door: WeakOutside,
         open: Option<Outside>,
@@ -131,9 +133,9 @@ impl<T: Send + 'static> Inlet<T> {
     ) -> Result<(), Failure> {
         let receiver = &mut self.receiver;
         let next = || match receiver.try_recv() {
-            Ok(item) => item.map(Next::One),
-            Err(mpsc::TryRecvError::Empty) => Ok(Next::Nothing),
-            Err(_) => Ok(Next::End),
+            Ok(item) => item.map(NextRecord::One),
+            Err(mpsc::TryRecvError::Empty) => Ok(NextRecord::Nothing),
+            Err(_) => Ok(NextRecord::End),
         };
         let result = self.records.run(invocation, next, publish);
         let more = !self.records.is_settled()
@@ -142,7 +144,7 @@ impl<T: Send + 'static> Inlet<T> {
         if more {
             self.door.wake();
         } else if self.receiver.is_closed() {
-            // It is finished: nobody is to wait for it to have room.
+            // The source is finished, so the run must not wait for it to have room.
             self.door.resume();
         }
         result.map(drop)

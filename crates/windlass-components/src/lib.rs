@@ -1,11 +1,12 @@
-//! Component types for graphs: files, sockets, HTTP, expressions, windows, and commands in any language.
+//! Component types for graphs: files, sockets, HTTP, expressions, windows, and commands in any
+//! language.
 //!
 //! | types | |
 //! |---|---|
 //! | `windlass.lines.source`, `windlass.jsonl.source`, `windlass.csv.source`, and `.sink` of each | files |
 //! | `windlass.replay`, `windlass.clock`, `windlass.random` | what comes by itself |
 //! | `windlass.tcp.source`, `windlass.udp.source`, `windlass.http.source`, and `.sink` of each | the network |
-//! | `windlass.map`, `windlass.filter`, `windlass.window` | [expressions](expression) over messages |
+//! | `windlass.map`, `windlass.filter`, `windlass.window` | [expressions](windlass_graph::expression) over messages |
 //! | `windlass.throttle`, `windlass.merge`, `windlass.log` | the rest of what stands between |
 //! | `windlass.exec` | a command that speaks JSON lines: a component in any language |
 //!
@@ -40,7 +41,6 @@
 mod clock;
 mod emit;
 mod exec;
-pub mod expression;
 mod file;
 mod filter;
 mod format;
@@ -50,6 +50,7 @@ mod map;
 mod merge;
 mod net;
 mod outlet;
+mod per_message;
 mod random;
 mod records;
 mod settings;
@@ -59,10 +60,16 @@ mod window;
 
 use windlass_graph::component::Registry;
 
+use file::csv::{CsvEncoder, CsvReader};
+use file::lines::{LineEncoder, LineReader};
+use file::replay::ReplayReader;
+use file::sink::FileSink;
+use file::source::FileSource;
 use format::Format;
 pub use net::Addresses;
-use net::sink::{Sending, Sink};
-use net::source::{Bringing, Source};
+use net::sink::{Sink, SinkTask};
+use net::source::{Source, SourceTask};
+use per_message::PerMessage;
 
 /// Adds all types.
 pub fn register(registry: &mut Registry) {
@@ -73,11 +80,10 @@ pub fn register(registry: &mut Registry) {
 pub fn register_with(registry: &mut Registry, addresses: &Addresses) {
     register_files(registry);
     register_network(registry, addresses);
-    registry.register::<file::replay::Replay>("windlass.replay");
     registry.register::<clock::Clock>("windlass.clock");
     registry.register::<random::Random>("windlass.random");
-    registry.register::<map::Map>("windlass.map");
-    registry.register::<filter::Filter>("windlass.filter");
+    registry.register::<PerMessage<map::Map>>("windlass.map");
+    registry.register::<PerMessage<filter::Filter>>("windlass.filter");
     registry.register::<window::Window>("windlass.window");
     registry.register::<throttle::Throttle>("windlass.throttle");
     registry.register::<merge::Merge>("windlass.merge");
@@ -86,37 +92,44 @@ pub fn register_with(registry: &mut Registry, addresses: &Addresses) {
 }
 
 fn register_files(registry: &mut Registry) {
-    use file::lines::{Sink as Lines, Source as Read};
     for (name, format) in [("lines", Format::Text), ("jsonl", Format::Json)] {
-        let (source, sink) = (Read::describe(format), Lines::describe(format));
+        let source = LineReader::describe(format);
         registry.register_with(format!("windlass.{name}.source"), source, move || {
-            Box::new(Read::new(format))
+            Box::new(FileSource::new(LineReader::new(format)))
         });
+        let sink = LineEncoder::describe(format);
         registry.register_with(format!("windlass.{name}.sink"), sink, move || {
-            Box::new(Lines::new(format))
+            Box::new(FileSink::new(LineEncoder(format)))
         });
     }
-    registry.register::<file::csv::Source>("windlass.csv.source");
-    registry.register::<file::csv::Sink>("windlass.csv.sink");
+    registry.register_with("windlass.csv.source", CsvReader::describe(), || {
+        Box::new(FileSource::new(CsvReader::default()))
+    });
+    registry.register_with("windlass.csv.sink", CsvEncoder::describe(), || {
+        Box::new(FileSink::new(CsvEncoder::default()))
+    });
+    registry.register_with("windlass.replay", ReplayReader::describe(), || {
+        Box::new(FileSource::new(ReplayReader::default()))
+    });
 }
 
 fn register_network(registry: &mut Registry, addresses: &Addresses) {
-    source::<net::tcp::Reading>(registry, "windlass.tcp.source", addresses);
-    source::<net::udp::Reading>(registry, "windlass.udp.source", addresses);
-    source::<net::http::Serving>(registry, "windlass.http.source", addresses);
-    sink::<net::tcp::Writing>(registry, "windlass.tcp.sink", addresses);
-    sink::<net::udp::Throwing>(registry, "windlass.udp.sink", addresses);
-    sink::<net::http::Posting>(registry, "windlass.http.sink", addresses);
+    source::<net::tcp::TcpReader>(registry, "windlass.tcp.source", addresses);
+    source::<net::udp::UdpReader>(registry, "windlass.udp.source", addresses);
+    source::<net::http::HttpListener>(registry, "windlass.http.source", addresses);
+    sink::<net::tcp::TcpWriter>(registry, "windlass.tcp.sink", addresses);
+    sink::<net::udp::UdpSender>(registry, "windlass.udp.sink", addresses);
+    sink::<net::http::HttpPoster>(registry, "windlass.http.sink", addresses);
 }
 
-fn source<W: Bringing>(registry: &mut Registry, name: &str, addresses: &Addresses) {
+fn source<W: SourceTask>(registry: &mut Registry, name: &str, addresses: &Addresses) {
     let known = addresses.clone();
     registry.register_with(name, W::describe(), move || {
         Box::new(Source::<W>::new(&known))
     });
 }
 
-fn sink<W: Sending>(registry: &mut Registry, name: &str, addresses: &Addresses) {
+fn sink<W: SinkTask>(registry: &mut Registry, name: &str, addresses: &Addresses) {
     let known = addresses.clone();
     registry.register_with(name, W::describe(), move || {
         Box::new(Sink::<W>::new(&known))

@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
 };
 use windlass_graph::model::Config;
+use windlass_value::Payload;
 
 use crate::emit::{emit, taken};
 use crate::settings::Settings;
@@ -65,7 +65,7 @@ impl Level {
         }
     }
 
-    /// Tells those who listen to `tracing`.
+    /// Emits an event of `tracing`.
     pub(crate) fn log(self, component: &str, text: &str) {
         macro_rules! event {
             ($level:ident) => {
@@ -106,7 +106,7 @@ impl Style {
             Target::Tracing => self.level.log(component, &text),
             Target::Stderr => {
                 let level = self.level.name();
-                // Nobody may be listening, and that is all right.
+                // Standard error may be closed, and that is all right.
                 let _ = writeln!(std::io::stderr().lock(), "{level} {component}: {text}");
             }
         }

@@ -1,10 +1,10 @@
 //! `windlass.merge`: makes one stream of several.
 
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, Descriptor, Failure, Invocation, Output, Received, Setup,
 };
 use windlass_graph::model::Config;
+use windlass_value::Payload;
 
 use crate::emit::{emit, taken};
 use crate::settings::fixed;

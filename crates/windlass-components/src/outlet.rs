@@ -1,7 +1,7 @@
 //! The way out: a component that takes messages, and the task that sends them on.
 //!
-//! The component never waits. When as many messages as may are on their way it holds off, so that the others wait on
-//! their edges; when one is done it goes on.
+//! The component never waits. When as many messages as may are on their way it holds off, so that
+//! the others wait on their edges; when one is done it goes on.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -17,7 +17,7 @@ use windlass_sync::{CancellationToken, DropGuard};
 /// The component's end.
 #[derive(Debug)]
 pub(crate) struct Outlet<T> {
-    /// The component's.
+    /// The id of the component.
     id: String,
     /// None once it is drained.
     sender: Option<mpsc::Sender<T>>,
@@ -35,31 +35,31 @@ pub(crate) struct Orders<T> {
     receiver: mpsc::Receiver<T>,
     /// Cancelled when the run ends: what is on its way is still to be done.
     pub(crate) ending: CancellationToken,
-    pub(crate) desk: Desk,
+    pub(crate) completions: Completions,
 }
 
-/// Where it is told what has become of messages; clones are of the same.
+/// Where the task reports what became of messages. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk(Arc<Shared>);
+pub(crate) struct Completions(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     /// How many are on their way.
     pending: AtomicUsize,
-    faults: Mutex<Faults>,
+    failures: Mutex<FailureQueue>,
     door: WeakOutside,
 }
 
-/// What has gone wrong and was not told yet.
+/// The failures that the component has not reported yet.
 #[derive(Debug, Default)]
-struct Faults {
+struct FailureQueue {
     waiting: VecDeque<Failure>,
     /// How many more there were.
     beyond: u64,
 }
 
-/// How many failures are kept for the component to tell.
-const FAULTS: usize = 16;
+/// How many failures are kept for the component to report.
+const MOST_FAILURES: usize = 16;
 
 impl<T: Send + 'static> Outlet<T> {
     /// Starts the task that `work` makes.
@@ -75,7 +75,7 @@ impl<T: Send + 'static> Outlet<T> {
         let (sender, receiver) = mpsc::unlimited();
         let shared = Arc::new(Shared {
             pending: AtomicUsize::new(0),
-            faults: Mutex::default(),
+            failures: Mutex::default(),
             door: door.clone(),
         });
         let stop = CancellationToken::new();
@@ -83,7 +83,7 @@ impl<T: Send + 'static> Outlet<T> {
         let orders = Orders {
             receiver,
             ending: ending.clone(),
-            desk: Desk(shared.clone()),
+            completions: Completions(shared.clone()),
         };
         let work = work(orders, stop.clone());
         let token = stop.clone();
@@ -109,11 +109,11 @@ impl<T: Send + 'static> Outlet<T> {
             let sent = self.sender.as_ref().map(|sender| sender.try_send(item));
             if !matches!(sent, Some(Ok(()))) {
                 let ended = || Failure::new("nothing is sent any more: see the failures before");
-                return Err(self.shared.fault().unwrap_or_else(ended));
+                return Err(self.shared.next_failure().unwrap_or_else(ended));
             }
         }
         self.hold_if_full();
-        self.shared.fault().map_or(Ok(()), Err)
+        self.shared.next_failure().map_or(Ok(()), Err)
     }
 
     fn hold_if_full(&self) {
@@ -135,7 +135,7 @@ impl<T: Send + 'static> Outlet<T> {
         let shared = self.shared.clone();
         Some(Box::pin(async move {
             task.await?;
-            shared.fault().map_or(Ok(()), Err)
+            shared.next_failure().map_or(Ok(()), Err)
         }))
     }
 }
@@ -151,18 +151,18 @@ impl<T> Drop for Outlet<T> {
 }
 
 impl Shared {
-    fn fault(&self) -> Option<Failure> {
-        let mut faults = self.faults.lock();
-        let fault = faults.waiting.pop_front();
-        if !faults.waiting.is_empty() {
-            // The others are told in invocations of their own.
+    fn next_failure(&self) -> Option<Failure> {
+        let mut failures = self.failures.lock();
+        let failure = failures.waiting.pop_front();
+        if !failures.waiting.is_empty() {
+            // The others are reported in invocations of their own.
             self.door.wake();
-            return fault;
+            return failure;
         }
-        match std::mem::take(&mut faults.beyond) {
-            0 => fault,
+        match std::mem::take(&mut failures.beyond) {
+            0 => failure,
             beyond => {
-                fault.map(|last| Failure::new(format!("{last}; and {beyond} more went wrong")))
+                failure.map(|last| Failure::new(format!("{last}; and {beyond} more went wrong")))
             }
         }
     }
@@ -175,7 +175,7 @@ impl<T> Orders<T> {
     }
 }
 
-impl Desk {
+impl Completions {
     /// A message is done, for better or worse.
     pub(crate) fn done(&self) {
         // Release: pairs with the load in `hold_if_full`.
@@ -188,14 +188,14 @@ impl Desk {
         self.0.pending.load(Ordering::Acquire)
     }
 
-    /// Tells that something is wrong: the component fails with it once.
+    /// Reports a failure: the component fails with it once.
     pub(crate) fn fail(&self, failure: Failure) {
-        let mut faults = self.0.faults.lock();
-        match faults.waiting.len() < FAULTS {
-            true => faults.waiting.push_back(failure),
-            false => faults.beyond += 1,
+        let mut failures = self.0.failures.lock();
+        match failures.waiting.len() < MOST_FAILURES {
+            true => failures.waiting.push_back(failure),
+            false => failures.beyond += 1,
         }
-        drop(faults);
+        drop(failures);
         self.0.door.wake();
     }
 }

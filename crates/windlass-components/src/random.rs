@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use windlass_core::hash::{Fnv, SplitMix};
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
 };
 use windlass_graph::model::{BoundaryRole, Config};
+use windlass_value::Payload;
 
 use crate::settings::{Settings, fixed};
 

@@ -1,7 +1,7 @@
 //! How sources publish: record by record, without losing one.
 
-use windlass_graph::Payload;
 use windlass_graph::component::{Failure, Invocation, Output};
+use windlass_value::Payload;
 
 /// What a source has for its next invocations.
 #[derive(Debug)]
@@ -11,12 +11,12 @@ pub(crate) struct Records<T> {
     /// What an edge had no room for.
     again: Option<T>,
     /// What was wrong after others had been published; an invocation that fails publishes nothing.
-    fault: Option<Failure>,
+    failure: Option<Failure>,
 }
 
 /// What comes next.
 #[derive(Debug)]
-pub(crate) enum Next<T> {
+pub(crate) enum NextRecord<T> {
     One(T),
     /// Nothing for now.
     Nothing,
@@ -36,7 +36,7 @@ impl Records<Payload> {
         &mut self,
         invocation: &mut Invocation<'_>,
         output: Output<Payload>,
-        next: impl FnMut() -> Result<Next<Payload>, Failure>,
+        next: impl FnMut() -> Result<NextRecord<Payload>, Failure>,
     ) -> Result<bool, Failure> {
         self.run(invocation, next, |invocation, payload| {
             invocation.publish(output, payload.clone())
@@ -49,40 +49,41 @@ impl<T> Records<T> {
         Records {
             each,
             again: None,
-            fault: None,
+            failure: None,
         }
     }
 
     /// Whether nothing is left of what was taken.
     pub(crate) fn is_settled(&self) -> bool {
-        self.again.is_none() && self.fault.is_none()
+        self.again.is_none() && self.failure.is_none()
     }
 
-    /// Publishes the next ones; says whether there may be more. `publish` says whether there was room.
+    /// Publishes the next ones; says whether there may be more. `publish` says whether there was
+    /// room.
     pub(crate) fn run(
         &mut self,
         invocation: &mut Invocation<'_>,
-        mut next: impl FnMut() -> Result<Next<T>, Failure>,
+        mut next: impl FnMut() -> Result<NextRecord<T>, Failure>,
         publish: impl Fn(&mut Invocation<'_>, &T) -> bool,
     ) -> Result<bool, Failure> {
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
         }
         for given in 0..self.each {
             let next = match self.again.take() {
-                Some(again) => Ok(Next::One(again)),
+                Some(again) => Ok(NextRecord::One(again)),
                 None => next(),
             };
             let record = match next {
-                Ok(Next::One(record)) => record,
-                Ok(Next::Nothing) => return Ok(false),
-                Ok(Next::End) => {
+                Ok(NextRecord::One(record)) => record,
+                Ok(NextRecord::Nothing) => return Ok(false),
+                Ok(NextRecord::End) => {
                     invocation.finish();
                     return Ok(false);
                 }
                 Err(failure) if given == 0 => return Err(failure),
                 Err(failure) => {
-                    self.fault = Some(failure);
+                    self.failure = Some(failure);
                     return Ok(true);
                 }
             };

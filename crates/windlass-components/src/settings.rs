@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use windlass_graph::component::{ConfigFault, Failure};
+use windlass_graph::component::{ConfigField, ConfigKind, Failure};
+use windlass_graph::expression::{Expression, Names};
 use windlass_graph::model::Config;
-
-use crate::expression::{Expression, ExpressionError};
 
 /// A component's `config`.
 #[derive(Debug, Clone, Copy)]
@@ -148,42 +147,22 @@ impl<'a> Settings<'a> {
         map.map(Some).ok_or_else(|| wrong(name, "a map", value))
     }
 
-    /// The expression of a type that looks at each message.
-    pub(crate) fn expr(self) -> Result<Expression, Failure> {
-        self.expression("expr", Expression::new)
-    }
-
-    /// An expression that has to be there.
-    pub(crate) fn expression(
-        self,
-        name: &str,
-        compile: fn(&str) -> Result<Expression, ExpressionError>,
-    ) -> Result<Expression, Failure> {
-        let source = self.demand(name)?;
-        compile(source).map_err(|error| {
+    /// Returns the expression `config.expr`, which has to be there.
+    pub(crate) fn expr(self, names: Names) -> Result<Expression, Failure> {
+        let source = self.demand(EXPR)?;
+        Expression::compile(source, names).map_err(|error| {
             let shown = error.shown_in(source);
-            Failure::new(format!("config.{name} is no expression: {shown}"))
+            Failure::new(format!("config.{EXPR} is no expression: {shown}"))
         })
     }
 }
 
-/// What is wrong with an expression, when a file is checked. One that is missing, or no text, is for the descriptor.
-pub(crate) fn expression_faults(
-    config: &Config,
-    name: &str,
-    compile: fn(&str) -> Result<Expression, ExpressionError>,
-) -> Vec<ConfigFault> {
-    let source = config.get(name).and_then(Value::as_str);
-    let fault = source.and_then(|source| {
-        let error = compile(source).err()?;
-        let message = format!("{source:?} is no expression: {error}");
-        Some(ConfigFault::new(
-            name,
-            message,
-            "correct it; docs/components.md lists what expressions may have",
-        ))
-    });
-    fault.into_iter().collect()
+/// The field that holds the expression of a type.
+const EXPR: &str = "expr";
+
+/// Returns the field that holds the expression of a type, for its descriptor.
+pub(crate) fn expr_field(names: Names) -> ConfigField {
+    ConfigField::new(EXPR, ConfigKind::Expression(names)).required()
 }
 
 /// A failure about a file, with its path.

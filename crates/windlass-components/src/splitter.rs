@@ -1,6 +1,6 @@
 //! Bytes as they come to lines of a bounded length.
 
-/// Cuts bytes into lines; what is longer than the limit is thrown away and told.
+/// Cuts bytes into lines; a line that is longer than the limit is thrown away and reported.
 #[derive(Debug)]
 pub(crate) struct Splitter {
     buffer: Vec<u8>,
@@ -85,7 +85,7 @@ impl Splitter {
         }
     }
 
-    /// A line without an end that is too long is told at once, and thrown away up to its end.
+    /// A line without an end that is too long is reported at once, and thrown away up to its end.
     fn overlong(&mut self) -> Option<Line> {
         let begun = &self.buffer[self.start..];
         // One more may be the carriage return of its end.

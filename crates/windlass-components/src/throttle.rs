@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
 };
 use windlass_graph::model::Config;
+use windlass_value::Payload;
 
 use crate::emit::{emit, taken};
 use crate::settings::{MOST_MS, Settings};

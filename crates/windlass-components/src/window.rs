@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use windlass_graph::component::{
-    Component, ConfigFault, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output,
+    Component, ConfigError, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output,
     Received, Setup,
 };
+use windlass_graph::expression::{Expression, MessageScope, Names};
 use windlass_graph::model::Config;
-use windlass_graph::{Payload, Unwritable};
+use windlass_value::{Payload, Unwritable};
 
 use crate::emit::{computed, millis, plain, taken};
-use crate::expression::{Expression, Scope};
-use crate::settings::{MOST_MS, Settings, expression_faults, fixed};
+use crate::settings::{MOST_MS, Settings, expr_field, fixed};
 
 #[derive(Debug, Default)]
 pub(crate) struct Window {
@@ -31,6 +32,14 @@ pub(crate) struct Window {
 struct TimedValue {
     time: i64,
     value: Payload,
+}
+
+/// What a window keeps over a snapshot: its messages with their times, as recordings write them.
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    held: Vec<(i64, Value)>,
+    skip: u64,
+    start: Option<i64>,
 }
 
 /// What a window holds, and how far it is from the next. Times are nanoseconds.
@@ -92,7 +101,7 @@ impl Window {
         };
         let values = Payload::List(self.held.iter().map(|held| held.value.clone()).collect());
         let last = self.held.back().map_or(&Payload::Nil, |held| &held.value);
-        let scope = Scope {
+        let scope = MessageScope {
             value: last,
             values: &values,
             epoch: invocation.epoch(),
@@ -100,7 +109,7 @@ impl Window {
             port: "in",
             event_ms: at.map(|time| millis(time as f64)),
         };
-        let result = computed(expression, &scope)?;
+        let result = computed(expression, expression.evaluate(&scope))?;
         match at {
             Some(time) => invocation.publish_at(self.output, result, time),
             None => invocation.publish(self.output, result),
@@ -170,7 +179,8 @@ impl Window {
             self.held.retain(|held| held.time >= start);
         }
         self.start = Some(start);
-        // Between two windows, if the step is longer than the span. What is older than the window is still in it.
+        // Between two windows, if the step is longer than the span. What is older than the window
+        // is still in it.
         if step > span && time < start && self.held.is_empty() {
             return closed;
         }
@@ -188,7 +198,7 @@ impl Component for Window {
             .field(count("size", MOST_VALUES))
             .field(count("span_ms", MOST_MS))
             .field(count("step", MOST_MS))
-            .field(ConfigField::new("expr", ConfigKind::String).required())
+            .field(expr_field(Names::Window))
             .field(count("max_values", MOST_VALUES))
             .about("Publishes what an expression makes of the last messages, or of those of a span of time.")
     }
@@ -197,7 +207,7 @@ impl Component for Window {
         let settings = Settings(setup.config());
         self.most = settings.count("max_values", 65_536, MOST_VALUES)?;
         self.extent = Extent::read(settings, self.most)?;
-        self.expression = Some(settings.expression("expr", Expression::of_window)?);
+        self.expression = Some(settings.expr(Names::Window)?);
         self.output = setup.output("out")?;
         Ok(())
     }
@@ -220,45 +230,39 @@ impl Component for Window {
     }
 
     fn snapshot(&mut self) -> Result<Option<Value>, Failure> {
-        let held = self.held.iter().map(|held| {
-            let value = held.value.to_recorded()?;
-            Ok(json!([held.time, value]))
-        });
-        let held: Vec<Value> = held.collect::<Result<_, Unwritable>>()?;
-        Ok(Some(
-            json!({"held": held, "skip": self.skip, "start": self.start}),
-        ))
+        let held = self
+            .held
+            .iter()
+            .map(|held| Ok((held.time, held.value.to_recorded()?)));
+        let snapshot = Snapshot {
+            held: held.collect::<Result<_, Unwritable>>()?,
+            skip: self.skip,
+            start: self.start,
+        };
+        Ok(Some(serde_json::to_value(snapshot)?))
     }
 
     fn restore(&mut self, snapshot: &Value) -> Result<(), Failure> {
-        let held = snapshot["held"].as_array().and_then(|held| {
-            let one = |held: &Value| {
-                Some(TimedValue {
-                    time: held[0].as_i64()?,
-                    value: Payload::from_recorded(held[1].clone()).ok()?,
-                })
-            };
-            held.iter()
-                .map(one)
-                .collect::<Option<VecDeque<TimedValue>>>()
-        });
         let wrong = || Failure::new("the snapshot is not one of windlass.window");
-        self.held = held.ok_or_else(wrong)?;
-        self.skip = snapshot["skip"].as_u64().ok_or_else(wrong)?;
-        self.start = snapshot["start"].as_i64();
+        let snapshot = Snapshot::deserialize(snapshot).map_err(|_| wrong())?;
+        let held = snapshot.held.into_iter().map(|(time, value)| {
+            let value = Payload::from_recorded(value).map_err(|_| wrong())?;
+            Ok(TimedValue { time, value })
+        });
+        self.held = held.collect::<Result<_, Failure>>()?;
+        (self.skip, self.start) = (snapshot.skip, snapshot.start);
         Ok(())
     }
 
-    fn check_config(&self, _: &str, config: &Config) -> Vec<ConfigFault> {
-        let mut faults = expression_faults(config, "expr", Expression::of_window);
+    fn check_config(&self, _: &str, config: &Config) -> Vec<ConfigError> {
         let extent = match (config.get("size"), config.get("span_ms")) {
             (Some(_), Some(_)) => Some("a window has a size or a span, and this one has both"),
             (None, None) => Some("a window needs a size or a span, and this one has neither"),
             _ => None,
         };
         let fix = "set either `size` (messages) or `span_ms` (time)";
-        faults.extend(extent.map(|message| ConfigFault::new("", message, fix)));
-        faults
+        let failure = extent.map(|message| ConfigError::new("", message, fix));
+        failure.into_iter().collect()
     }
 
     fn validate_config(&self, _: &Config) -> Result<(), Failure> {

@@ -134,7 +134,7 @@ pub fn current_header() -> *const Header {
 
 /// The way in which a task is kept on the thread on which its body has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stays {
+pub enum Confinement {
     /// The task's queue keeps it there. The body calls [`unpin`] here when it ends.
     Pinned,
     /// The task's home has one thread at a time (a local set, a pool in order, a simulation). The
@@ -145,30 +145,30 @@ pub enum Stays {
 
 /// The running task goes on nowhere but on this thread.
 #[inline(never)]
-pub fn pin() -> Stays {
+pub fn pin() -> Confinement {
     // SAFETY: rule 1: the entry is being run by this thread and keeps the task alive.
     let Some(task) = (unsafe { current_header().as_ref() }) else {
-        return Stays::OnThread;
+        return Confinement::OnThread;
     };
     let home = task.state.load().home();
     with_worker(|worker| match worker {
         Some(worker) if home == Home::Pool && worker.pool.has_many_threads() => {
             task.state.pin(worker.pinned_one() as u16);
-            Stays::Pinned
+            Confinement::Pinned
         }
         None if home == Home::External => CONTEXT.with(|c| {
             let Some(thread_slot) = c.thread_slot.get() else {
-                return Stays::OnThread;
+                return Confinement::OnThread;
             };
             c.pinned.set(c.pinned.get() + 1);
             task.state.pin(thread_slot);
-            Stays::Pinned
+            Confinement::Pinned
         }),
         _ => {
             if home == Home::Local {
                 crate::executor::local_set::note_coroutine();
             }
-            Stays::OnThread
+            Confinement::OnThread
         }
     })
 }
@@ -239,7 +239,9 @@ pub fn note_long_turn() {
 }
 
 /// Calls `f` with this thread's worker, if it is one.
-#[inline]
+///
+/// Always inlined: `f` may hold a body that would go through memory otherwise (`Pool::spawn_from`).
+#[inline(always)]
 pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
     let worker = CONTEXT.with(|c| c.worker.get());
     // SAFETY: `enter_worker` keeps the worker alive and in place while it is set, on this thread
@@ -394,17 +396,17 @@ struct Installed {
 /// The calls of [`installed`] of a suspended coroutine, the oldest first.
 #[derive(Debug)]
 #[must_use = "the coroutine's values have to be put back when it goes on"]
-pub struct TakenOut(*const Installed);
+pub struct DetachedValues(*const Installed);
 
-impl Default for TakenOut {
-    fn default() -> TakenOut {
-        TakenOut(std::ptr::null())
+impl Default for DetachedValues {
+    fn default() -> DetachedValues {
+        DetachedValues(std::ptr::null())
     }
 }
 
 /// How many calls of [`installed`] there are, in a form that only [`take_out`] understands.
 #[derive(Debug, Clone, Copy)]
-pub struct InstalledBefore(*const Installed);
+pub struct InstalledDepth(*const Installed);
 
 /// Exchanges `value` for the duration of `f`. If a coroutine is suspended inside of `f`, the value
 /// is exchanged back until the coroutine goes on.
@@ -454,26 +456,26 @@ fn remove(call: &Installed) {
 /// The calls of [`installed`] that are on this stack now: those that a coroutine makes after it is
 /// resumed come on top of them.
 #[inline]
-pub fn installed_before() -> InstalledBefore {
-    InstalledBefore(CONTEXT.with(|c| c.newest.get()))
+pub fn installed_before() -> InstalledDepth {
+    InstalledDepth(CONTEXT.with(|c| c.newest.get()))
 }
 
 /// A coroutine has been suspended: takes its calls of [`installed`] out of this thread.
 #[inline]
-pub fn take_out(before: InstalledBefore) -> TakenOut {
+pub fn take_out(before: InstalledDepth) -> DetachedValues {
     if std::ptr::eq(CONTEXT.with(|c| c.newest.get()), before.0) {
-        return TakenOut::default();
+        return DetachedValues::default();
     }
     take_out_slowly(before)
 }
 
 #[cold]
-fn take_out_slowly(before: InstalledBefore) -> TakenOut {
+fn take_out_slowly(before: InstalledDepth) -> DetachedValues {
     let mut taken: *const Installed = std::ptr::null();
     loop {
         let newest = CONTEXT.with(|c| c.newest.get());
         if std::ptr::eq(newest, before.0) {
-            return TakenOut(taken);
+            return DetachedValues(taken);
         }
         // SAFETY: calls above `before` are frames of the coroutine, which is suspended and so has
         // not returned from them.
@@ -490,7 +492,7 @@ fn take_out_slowly(before: InstalledBefore) -> TakenOut {
 /// `taken` is what [`take_out`] gave when the same coroutine was suspended last, and its frames are
 /// still there.
 #[inline]
-pub unsafe fn put_back(taken: TakenOut) {
+pub unsafe fn put_back(taken: DetachedValues) {
     let mut next = taken.0;
     while !next.is_null() {
         // SAFETY: says the caller.
@@ -502,28 +504,28 @@ pub unsafe fn put_back(taken: TakenOut) {
 
 /// A thread-local that shows a value of a frame on the stack: the value stays where it is, and the
 /// thread-local points at it.
-pub struct Lent<T>(Cell<*const T>);
+pub struct FrameLocal<T>(Cell<*const T>);
 
-impl<T> std::fmt::Debug for Lent<T> {
+impl<T> std::fmt::Debug for FrameLocal<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Lent")
+        f.write_str("FrameLocal")
     }
 }
 
-impl<T: 'static> Lent<T> {
+impl<T: 'static> FrameLocal<T> {
     /// Nothing is lent yet.
     #[allow(
         clippy::new_without_default,
         reason = "a thread-local needs a const function"
     )]
-    pub const fn new() -> Lent<T> {
-        Lent(Cell::new(std::ptr::null()))
+    pub const fn new() -> FrameLocal<T> {
+        FrameLocal(Cell::new(std::ptr::null()))
     }
 
     /// Runs `f`, which sees `value` in `key`.
-    pub fn lend<R>(key: &'static LocalKey<Lent<T>>, value: &T, f: impl FnOnce() -> R) -> R {
+    pub fn lend<R>(key: &'static LocalKey<FrameLocal<T>>, value: &T, f: impl FnOnce() -> R) -> R {
         struct Loan<T: 'static> {
-            key: &'static LocalKey<Lent<T>>,
+            key: &'static LocalKey<FrameLocal<T>>,
             other: Cell<*const T>,
         }
         impl<T: 'static> Exchange for Loan<T> {
@@ -540,7 +542,7 @@ impl<T: 'static> Lent<T> {
     }
 
     /// Calls `f` with the value that is lent here, if one is.
-    pub fn with<R>(key: &'static LocalKey<Lent<T>>, f: impl FnOnce(Option<&T>) -> R) -> R {
+    pub fn with<R>(key: &'static LocalKey<FrameLocal<T>>, f: impl FnOnce(Option<&T>) -> R) -> R {
         let value = key
             .try_with(|lent| lent.0.get())
             .unwrap_or(std::ptr::null());

@@ -1,6 +1,6 @@
 //! Hashes and mixing that give the same numbers on every machine and in every build.
 //!
-//! None of them resists somebody who looks for collisions on purpose.
+//! None of them resists an attacker who looks for collisions.
 
 /// FNV-1a, 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

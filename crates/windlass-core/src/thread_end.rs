@@ -13,14 +13,14 @@
 //!    other coroutine of this thread is resumed any more ([`epoch`]), and if frames are left (in a
 //!    section that nothing unwinds out of, or on a simulated runtime that lives elsewhere) the
 //!    thread is named and stays for good.
-//! 4. **Threads of ours** do the same when their closure returns, and whoever joins them does not
-//!    wait for one that stays (`sync::thread::spawn`), nor past a deadline for one whose
+//! 4. **Threads of ours** do the same when their closure returns, and the thread that joins them
+//!    does not wait for one that stays (`sync::thread::spawn`), nor past a deadline for one whose
 //!    thread-locals take long (`sync::thread::join_by`).
 //!
 //! If the process exits, nothing unwinds and no thread stays: `exit` runs no destructors of values
-//! on the stack, and destroys the thread-locals of the thread that calls it under whoever uses
-//! them, with and without coroutines. A destructor of a thread-local must not wait then (the third
-//! form of the limit in the runtime's `coroutine/frame.rs`).
+//! on the stack, and destroys the thread-locals of the thread that calls it under the code that
+//! uses them, with and without coroutines. A destructor of a thread-local must not wait then (the
+//! third form of the limit in the runtime's `coroutine/frame.rs`).
 //!
 //! Where marks cannot be left (other C libraries), coroutines that are suspended when the outermost
 //! call returns count as lost: they are not resumed.

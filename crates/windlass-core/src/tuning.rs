@@ -1,7 +1,7 @@
-//! Every number the scheduler is tuned by, in one place, each with its reason.
+//! The numbers that the scheduler is tuned by, each with its reason. How much a thief takes from a
+//! ring is in `queue/ring.rs`, and how long the driver pauses in the runtime's `driver/`.
 //!
-//! The values are those of the base design unless the comment says that the benchmark changed
-//! them. Under the model checkers the sizes shrink, so that the edges are reached in a few steps.
+//! Under the model checkers the sizes shrink, so that the edges are reached in a few steps.
 
 /// Slots in a worker's ring. A power of two; large enough that a burst of wake-ups stays local,
 /// small enough (2 KiB of pointers) that the ring lives in the first-level cache.
@@ -53,7 +53,7 @@ pub const INJECTOR_CAPACITY: usize = 65_536;
 pub const TARGET_LATENCY_NS: u64 = 1_000_000;
 /// Estimate of a poll's length before anything has been measured (interval 20).
 pub const INITIAL_POLL_NS: u64 = 50_000;
-/// Shortest injector interval. The base text's 8 breaks its own 1 ms target for tasks of 1 ms.
+/// Shortest injector interval. With 8, tasks of 1 ms would wait longer than the target of 1 ms.
 pub const INTERVAL_MIN: u32 = 1;
 /// Longest injector interval.
 pub const INTERVAL_MAX: u32 = 255;
@@ -198,7 +198,7 @@ impl Policy {
     };
 }
 
-/// Times that a cancelled coroutine is told so before it is given up: one that catches its
+/// Times that a cancelled coroutine is notified of that before it is given up: one that catches its
 /// cancellation and waits again has shown by then that it will go on doing so.
 pub const CANCEL_RESUMES: usize = 1_000;
 

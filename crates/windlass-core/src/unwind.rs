@@ -1,4 +1,9 @@
-//! Frames that nothing may unwind out of.
+//! Panics: what they carry, and frames that nothing may unwind out of.
+
+use std::any::Any;
+
+/// What a panic carries, as `catch_unwind` returns it. Its destructor is user code.
+pub type PanicPayload = Box<dyn Any + Send>;
 
 /// Ends the process if a panic unwinds through the frame that holds this. Other threads work with
 /// what such a frame has lent them, so it may return only when they have ended.

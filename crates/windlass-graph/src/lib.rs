@@ -1,4 +1,5 @@
-//! Dataflow graphs: files that describe components, edges and lanes; checked, compiled, run and explained.
+//! Dataflow graphs: files that describe components, edges and lanes; checked, compiled, run and
+//! explained.
 #![forbid(unsafe_code)]
 
 pub mod component;
@@ -8,9 +9,11 @@ pub mod record;
 pub mod run;
 
 pub use flow::flow;
-pub use run::{Prepared, Run, RunOptions, RunResult, Running, StopReason};
+pub use run::options::RunOptions;
+pub use run::prepared::{Prepared, Run, Running};
+pub use run::result::{RunResult, StopReason};
 pub use windlass_plan::{
-    Explained, ExplainedRegion, Explanation, Limits, LoadOptions, PlanDiff, check, compile,
-    diagnostic, json_schema, lint, load, model, render, source,
+    Explained, ExplainedRegion, Explanation, Limits, LoadErrors, LoadOptions, LoadProblem, Loaded,
+    Partial, PlanDiff, check, compile, diagnostic, expression, json_schema, lint, load, model,
+    render, source,
 };
-pub use windlass_value::{Data, Opaque, Payload, PayloadList, PayloadMap, Unwritable};

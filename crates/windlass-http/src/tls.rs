@@ -79,7 +79,7 @@ impl fmt::Debug for TlsAcceptor {
     }
 }
 
-/// The client's side: whom it trusts.
+/// The client's side: the certificates that it trusts.
 #[derive(Clone)]
 pub struct TlsConnector(futures_rustls::TlsConnector);
 
@@ -92,7 +92,7 @@ impl TlsConnector {
         TlsConnector::trusting_roots(roots)
     }
 
-    /// Trusts the certificates in PEM text, and nobody else.
+    /// Trusts the certificates in PEM text, and no others.
     pub fn trusting(pem: &[u8]) -> Result<TlsConnector, TlsError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(pem)? {
@@ -162,9 +162,9 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 pub enum TlsError {
     /// A file cannot be read.
     Unreadable {
-        /// Which.
+        /// The file that failed.
         path: PathBuf,
-        /// Why.
+        /// The reason of the failure.
         source: io::Error,
     },
     /// The text is not PEM.

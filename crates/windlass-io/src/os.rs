@@ -137,7 +137,7 @@ pub(crate) fn peek(socket: &impl std::os::fd::AsFd, buffer: &mut [u8]) -> io::Re
 }
 
 /// A descriptor that becomes readable when the process ends. Its number must be that of a child
-/// that was not waited for: then it is nobody else's.
+/// that was not waited for: then it is no other process's.
 #[cfg(target_os = "linux")]
 pub(crate) fn descriptor_of_process(number: u32) -> io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;
@@ -171,7 +171,7 @@ pub(crate) fn end_with_thread(command: &mut std::process::Command) {
                 if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) != 0 {
                     return Err(io::Error::last_os_error());
                 }
-                // The parent may have ended before the kernel was told.
+                // The parent may have ended before the kernel knew of it.
                 libc::getppid() as u32 != parent
             };
             match gone {
@@ -188,7 +188,7 @@ pub(crate) fn end_with_thread(command: &mut std::process::Command) {
 }
 
 /// Kills a process, or the group that it leads. The number must be that of a child which was not
-/// waited for: then it is nobody else's.
+/// waited for: then it is no other process's.
 pub(crate) fn kill(number: u32, group: bool) {
     let Ok(number) = libc::pid_t::try_from(number) else {
         return;

@@ -60,14 +60,14 @@ async fn next(kind: SignalKind) -> io::Result<()> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn listen(kind: SignalKind) -> io::Result<Signals> {
-    let come = come(kind)?;
+    let counted = count_of(kind)?;
     // Before the handler stands: what comes after that is heard. Acquire: pairs with the Release in
     // `notify`.
-    let seen = come.count.load(Ordering::Acquire);
+    let seen = counted.count.load(Ordering::Acquire);
     os::watch_signal(kind.0, notify)?;
     Ok(Signals {
         kind,
-        come,
+        counted,
         seen,
         waiting: None,
     })
@@ -134,19 +134,19 @@ impl fmt::Debug for SignalKind {
 
 /// How often a signal has come, and who waits for it.
 #[derive(Default)]
-struct Come {
+struct SignalCount {
     count: AtomicU64,
     waiters: Notify,
 }
 
-static COME: LazyLock<[Come; os::SIGNALS]> =
-    LazyLock::new(|| std::array::from_fn(|_| Come::default()));
+static COUNTS: LazyLock<[SignalCount; os::SIGNALS]> =
+    LazyLock::new(|| std::array::from_fn(|_| SignalCount::default()));
 
-fn come(kind: SignalKind) -> io::Result<&'static Come> {
+fn count_of(kind: SignalKind) -> io::Result<&'static SignalCount> {
     let number = usize::try_from(kind.0).ok();
     number
         .filter(|number| *number > 0 && !os::CANNOT_BE_HEARD.contains(&kind.0))
-        .and_then(|number| COME.get(number))
+        .and_then(|number| COUNTS.get(number))
         .ok_or_else(|| {
             let message = format!("signal {} cannot be listened to: choose another", kind.0);
             io::Error::new(io::ErrorKind::InvalidInput, message)
@@ -154,10 +154,10 @@ fn come(kind: SignalKind) -> io::Result<&'static Come> {
 }
 
 fn notify(signal: i32) {
-    if let Ok(come) = come(SignalKind(signal)) {
+    if let Ok(counted) = count_of(SignalKind(signal)) {
         // Release: pairs with the Acquire in `listen` and `poll_recv`.
-        come.count.fetch_add(1, Ordering::Release);
-        come.waiters.notify_waiters();
+        counted.count.fetch_add(1, Ordering::Release);
+        counted.waiters.notify_waiters();
     }
 }
 
@@ -167,7 +167,7 @@ fn notify(signal: i32) {
 /// it; none is forgotten.
 pub struct Signals {
     kind: SignalKind,
-    come: &'static Come,
+    counted: &'static SignalCount,
     seen: u64,
     waiting: Option<Pin<Box<Notified<'static>>>>,
 }
@@ -183,11 +183,11 @@ impl Signals {
         loop {
             // Made before the look (Acquire: pairs with the Release in `notify`): what comes after
             // it is heard.
-            let waiters = &self.come.waiters;
+            let waiters = &self.counted.waiters;
             let waiting = self
                 .waiting
                 .get_or_insert_with(|| Box::pin(waiters.notified()));
-            let count = self.come.count.load(Ordering::Acquire);
+            let count = self.counted.count.load(Ordering::Acquire);
             if count != self.seen {
                 self.seen = count;
                 self.waiting = None;

@@ -2,9 +2,9 @@
 //!
 //! The compiler is C and cannot be left. Two things take it longer than in proportion to the text:
 //!
-//! - It keeps the jumps of `and`, `or`, `elseif`, `goto` and `break` in lists that it walks from the
-//!   start for each new one, and compares each label with all before it. A chain of them takes time
-//!   that grows with the square of its length: 10,000 take 0.3 s, a megabyte of them minutes.
+//! - It keeps the jumps of `and`, `or`, `elseif`, `goto` and `break` in lists that it walks from
+//!   the start for each new one, and compares each label with all before it. A chain of them takes
+//!   time that grows with the square of its length: 10,000 take 0.3 s, a megabyte of them minutes.
 //! - It compares each name with the variables of its function, and of all functions around that. In
 //!   150 functions inside of each other, with 190 variables each, a megabyte of names takes 10 s.
 //!
@@ -223,8 +223,8 @@ fn skip_quoted(text: &[u8], quote: u8) -> &[u8] {
     rest
 }
 
-/// What is behind an escape, whose backslash is gone already. Of those with digits the first byte is
-/// enough: a digit is no quote, and anything else is a mistake.
+/// What is behind an escape, whose backslash is gone already. Of those with digits the first byte
+/// is enough: a digit is no quote, and anything else is a mistake.
 fn skip_escape(text: &[u8]) -> &[u8] {
     match text {
         // A line end of two bytes is one, in either order.

@@ -1,8 +1,8 @@
 //! Dates for scripts: `os.time` and `os.date`, in UTC wherever they run.
 
 use mlua::{IntoLua, Lua, Table, Value};
-use windlass_actor::Payload;
 use windlass_core::sync::clock;
+use windlass_value::Payload;
 use windlass_vm::Budget;
 
 use crate::op::Refusal;
@@ -48,7 +48,7 @@ pub(crate) fn wall() -> i64 {
 }
 
 /// A moment, as people write it.
-struct Moment {
+struct CalendarTime {
     year: i64,
     month: i64,
     day: i64,
@@ -57,11 +57,12 @@ struct Moment {
     second: i64,
     /// From 0, Sunday.
     weekday: i64,
-    /// From 1.
+    /// The day of the year, from 1.
     day_of_year: i64,
 }
 
-/// The number of a day since 1970, in the Gregorian calendar. Years begin in March here, so that a leap day is the last.
+/// The number of a day since 1970, in the Gregorian calendar. Years begin in March here, so that a
+/// leap day is the last.
 fn number_of_day(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = (
         year + (month - 1).div_euclid(12),
@@ -73,8 +74,8 @@ fn number_of_day(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-impl Moment {
-    fn of(seconds: i64) -> Moment {
+impl CalendarTime {
+    fn of(seconds: i64) -> CalendarTime {
         let (number, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
         let shifted = number + 719_468;
         let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
@@ -88,7 +89,7 @@ impl Moment {
             shifted_month - 9
         };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
-        Moment {
+        CalendarTime {
             year,
             month,
             day,
@@ -189,7 +190,7 @@ pub(crate) fn time(table: Option<&Value>, now: impl FnOnce() -> i64) -> Result<P
     Ok(Payload::Int(seconds))
 }
 
-/// `os.date(format, time)`.
+/// Implements `os.date(format, time)`.
 pub(crate) fn date(
     lua: &Lua,
     format: Option<&Value>,
@@ -213,7 +214,7 @@ pub(crate) fn date(
         Some(Value::String(format)) => format.to_string_lossy(),
         Some(_) => return Err(bad("a format must be a text")),
     };
-    let moment = Moment::of(seconds);
+    let moment = CalendarTime::of(seconds);
     let format = format.strip_prefix('!').unwrap_or(&format);
     let failed = |problem: mlua::Error| ("argument", problem.to_string());
     if format.starts_with("*t") {
@@ -253,15 +254,15 @@ mod tests {
             1_600_000_000,
             4_102_444_799,
         ] {
-            let moment = Moment::of(seconds);
+            let moment = CalendarTime::of(seconds);
             let day = number_of_day(moment.year, moment.month, moment.day);
             let again = day * DAY + moment.hour * 3600 + moment.minute * 60 + moment.second;
             assert_eq!(again, seconds);
         }
-        let moment = Moment::of(951_782_400);
+        let moment = CalendarTime::of(951_782_400);
         assert_eq!((moment.year, moment.month, moment.day), (2000, 2, 29));
         assert_eq!((moment.weekday, moment.day_of_year), (2, 60));
-        let text = Moment::of(0).part('c').expect("it is known");
+        let text = CalendarTime::of(0).part('c').expect("it is known");
         assert_eq!(text, "Thu Jan  1 00:00:00 1970");
     }
 }

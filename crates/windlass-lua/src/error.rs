@@ -14,9 +14,9 @@ pub enum BuildError {
     Signal(SignalError),
     /// A directory that scripts may use is not there.
     Directory {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The reason of the failure.
         message: String,
     },
 }
@@ -40,14 +40,14 @@ impl Error for BuildError {}
 pub enum ScriptError {
     /// Its file could not be read.
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The reason of the failure.
         message: String,
     },
     /// It is no text.
     NotText {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
     },
     /// It is outside of the folder that scripts come from.

@@ -3,63 +3,68 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_actor::{ActorError, Payloads};
+use windlass_actor::ActorError;
+use windlass_value::Payloads;
 use windlass_vm::{Budget, Guest, Resume, Step};
 
-use crate::interpreter::{Inner, group_of};
-use crate::machine::{Machine, MachineOutcome};
+use crate::interpreter::{InterpreterShared, group_of};
 use crate::preempt;
 use crate::script::Script;
+use crate::task_set::{TaskSet, TaskSetOutcome};
 
 /// A script that runs as a guest; made by [`Interpreter::guest`](crate::Interpreter::guest).
 ///
 /// Its Lua state is made in its first step, on the worker that runs it.
 pub struct LuaGuest {
-    inner: Arc<Inner>,
+    inner: Arc<InterpreterShared>,
     script: Arc<Script>,
     args: Payloads,
-    machine: Option<Machine>,
+    tasks: Option<TaskSet>,
 }
 
 impl LuaGuest {
-    pub(crate) fn new(inner: Arc<Inner>, script: Arc<Script>, args: Payloads) -> LuaGuest {
+    pub(crate) fn new(
+        inner: Arc<InterpreterShared>,
+        script: Arc<Script>,
+        args: Payloads,
+    ) -> LuaGuest {
         LuaGuest {
             inner,
             script,
             args,
-            machine: None,
+            tasks: None,
         }
     }
 
-    /// The machine, which the first step makes.
-    fn begin(&mut self, budget: &Budget<'_>) -> Result<&mut Machine, ActorError> {
-        if self.machine.is_none() {
+    /// The task set, which the first step makes.
+    fn begin(&mut self, budget: &Budget<'_>) -> Result<&mut TaskSet, ActorError> {
+        if self.tasks.is_none() {
             let group = group_of(&self.script).filter(|_| self.inner.watched);
             if let Some(group) = group {
                 budget.ask(|process| {
                     let _ = process.host().join(group, process.pid());
-                    windlass_actor::Payload::Nil
+                    windlass_value::Payload::Nil
                 });
             }
-            let machine = Machine::new(&self.inner, &self.script, "main", &self.args, budget, 0)?;
-            self.machine = Some(machine);
+            let tasks = TaskSet::new(&self.inner, &self.script, "main", &self.args, budget, 0)?;
+            self.tasks = Some(tasks);
         }
-        Ok(self.machine.as_mut().expect("it was just made"))
+        Ok(self.tasks.as_mut().expect("it was just made"))
     }
 }
 
 impl Guest for LuaGuest {
     fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> Step {
         budget.set_bell(preempt::bell(self.inner.signal));
-        let machine = match self.begin(budget) {
-            Ok(machine) => machine,
+        let tasks = match self.begin(budget) {
+            Ok(tasks) => tasks,
             Err(error) => return Step::Failed(error),
         };
-        match machine.step(budget, resume) {
-            MachineOutcome::Step(step) => step,
-            MachineOutcome::Replaced(script, machine) => {
+        match tasks.step(budget, resume) {
+            TaskSetOutcome::Step(step) => step,
+            TaskSetOutcome::Replaced(script, tasks) => {
                 self.script = script;
-                self.machine = Some(*machine);
+                self.tasks = Some(*tasks);
                 Step::Yield
             }
         }
@@ -70,7 +75,7 @@ impl Guest for LuaGuest {
     }
 
     fn close(&mut self) {
-        self.machine = None;
+        self.tasks = None;
     }
 }
 

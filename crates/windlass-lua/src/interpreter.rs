@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use mlua::Lua;
-use windlass_actor::{Message, Payload, Payloads, Pid};
+use windlass_actor::{Message, Pid};
 use windlass_core::sync::Mutex;
 use windlass_http::Client;
+use windlass_value::{Payload, Payloads};
 use windlass_vm::{Exception, SpawnOptions, Task, Vm};
 
 use crate::error::{BuildError, ScriptError};
@@ -49,15 +50,15 @@ impl Builder {
         self
     }
 
-    /// The bytes that a Lua process may have, where its [limits](windlass_vm::Limits) do not say: 256 MiB unless this
-    /// says otherwise.
+    /// The bytes that a Lua process may have, where its [limits](windlass_vm::Limits) do not say:
+    /// 256 MiB unless this says otherwise.
     pub fn memory(mut self, bytes: usize) -> Builder {
         self.memory = bytes;
         self
     }
 
-    /// Told of everything that scripts print and log. Otherwise what is printed goes to the standard output, and what
-    /// is logged to `tracing`.
+    /// Calls this with everything that scripts print and log. By default what is printed goes to
+    /// the standard output, and what is logged to `tracing`.
     pub fn output(mut self, notify: impl Fn(Printed<'_>) + Send + Sync + 'static) -> Builder {
         self.output = Some(Arc::new(notify));
         self
@@ -72,7 +73,8 @@ impl Builder {
         self
     }
 
-    /// A function that may block; scripts call it as `blocking(name, ...)`, and other tasks go on meanwhile.
+    /// A function that may block; scripts call it as `blocking(name, ...)`, and other tasks go on
+    /// meanwhile.
     pub fn blocking<F>(mut self, name: impl Into<String>, function: F) -> Builder
     where
         F: Fn(Payloads) -> Result<Payload, Exception> + Send + Sync + 'static,
@@ -81,7 +83,7 @@ impl Builder {
         self
     }
 
-    /// Lua processes can be told that their script has changed ([`Interpreter::changed`]).
+    /// Lua processes can be notified that their script has changed ([`Interpreter::changed`]).
     pub fn watched(mut self) -> Builder {
         self.watched = true;
         self
@@ -90,7 +92,7 @@ impl Builder {
     /// Makes the interpreter.
     pub fn build(self) -> Result<Interpreter, BuildError> {
         preempt::install(self.signal).map_err(BuildError::Signal)?;
-        Ok(Interpreter(Arc::new(Inner {
+        Ok(Interpreter(Arc::new(InterpreterShared {
             vm: Some(self.vm),
             sandbox: Arc::new(self.sandbox.resolved()?),
             signal: self.signal,
@@ -131,7 +133,7 @@ pub struct Printed<'a> {
 pub enum Level {
     /// For those who look for something.
     Debug,
-    /// As expected.
+    /// Something that is expected.
     Info,
     /// Perhaps not as expected.
     Warn,
@@ -141,9 +143,9 @@ pub enum Level {
 
 /// Makes Lua processes, in one VM and with one sandbox. Cheap to clone.
 #[derive(Clone)]
-pub struct Interpreter(pub(crate) Arc<Inner>);
+pub struct Interpreter(pub(crate) Arc<InterpreterShared>);
 
-pub(crate) struct Inner {
+pub(crate) struct InterpreterShared {
     /// None: for code that is no guest's.
     vm: Option<Vm>,
     pub(crate) sandbox: Arc<Sandbox>,
@@ -158,10 +160,10 @@ pub(crate) struct Inner {
     client: OnceLock<Client>,
 }
 
-impl Inner {
+impl InterpreterShared {
     /// For code that is no guest's: nothing is allowed.
-    pub(crate) fn bare(output: Option<Output>) -> Inner {
-        Inner {
+    pub(crate) fn bare(output: Option<Output>) -> InterpreterShared {
+        InterpreterShared {
             vm: None,
             sandbox: Arc::default(),
             signal: libc::SIGURG,
@@ -212,7 +214,7 @@ impl Inner {
     }
 }
 
-/// What a Lua process is told when its script has changed.
+/// The topic of the message that a script has changed.
 pub(crate) const CHANGED: &str = "$windlass.changed";
 
 /// The group of the processes of one script.
@@ -236,8 +238,8 @@ impl Interpreter {
         }
     }
 
-    /// Starts the script in this file: its code, and then its function `main` with these arguments. Blocks while the
-    /// file is read.
+    /// Starts the script in this file: its code, and then its function `main` with these arguments.
+    /// Blocks while the file is read.
     pub fn spawn_file(
         &self,
         path: impl AsRef<Path>,
@@ -278,9 +280,10 @@ impl Interpreter {
         LuaGuest::new(self.0.clone(), Arc::new(script), args.into())
     }
 
-    /// Says that a file has changed. Lua processes that run it go on with what is in it now: those that have
-    /// said how (`process.on_upgrade`) with the state that their function gives, the others from the beginning. Gives
-    /// how many were told. Only if it is [`watched`](Builder::watched).
+    /// Says that a file has changed. Lua processes that run it go on with what is in it now: those
+    /// that have said how (`process.on_upgrade`) with the state that their function gives, the
+    /// others from the beginning. Gives how many were notified. Only if it is
+    /// [`watched`](Builder::watched).
     pub fn changed(&self, path: impl AsRef<Path>) -> usize {
         let path = path.as_ref();
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};
-use windlass_actor::Payload;
+use windlass_value::Payload;
 
 use crate::op::Refusal;
-use crate::value::{ENTRIES, Form, Room, fitting, form_of, to_payload};
+use crate::value::{ENTRIES, MapForm, MemoryBudget, fitting, form_of, to_payload};
 
 /// A value as a text of JSON, which has to fit into what is left of the memory of the state.
 pub(crate) fn encode(lua: &Lua, value: Option<&Value>) -> Result<Payload, Refusal> {
@@ -16,7 +16,7 @@ pub(crate) fn encode(lua: &Lua, value: Option<&Value>) -> Result<Payload, Refusa
     let payload = payload.map_err(|problem| ("json", problem.to_string()))?;
     let text = fitting(lua, |room| {
         check(&payload, 1, room)?;
-        let mut text = Text {
+        let mut text = JsonText {
             bytes: Vec::new(),
             room: std::mem::take(room),
         };
@@ -30,12 +30,12 @@ pub(crate) fn encode(lua: &Lua, value: Option<&Value>) -> Result<Payload, Refusa
 
 /// A text of JSON that is being written. JSON shares nothing: a part of the value that is in
 /// several places is written in each of them.
-struct Text {
+struct JsonText {
     bytes: Vec<u8>,
-    room: Room,
+    room: MemoryBudget,
 }
 
-impl Text {
+impl JsonText {
     fn write(&mut self, payload: &Payload) -> Result<(), Refusal> {
         match payload {
             Payload::List(values) => {
@@ -79,13 +79,13 @@ impl Text {
 
 /// As a document, which has to fit in here: a part that is in several places is copied to each of
 /// them.
-pub(crate) fn to_json(payload: &Payload, room: &mut Room) -> Result<Json, Refusal> {
+pub(crate) fn to_json(payload: &Payload, room: &mut MemoryBudget) -> Result<Json, Refusal> {
     check(payload, size_of::<Json>(), room)?;
     document(payload, room)
 }
 
 /// Refuses at once what cannot fit: parts that are in several places may be in 2^n.
-fn check(payload: &Payload, per_value: usize, room: &mut Room) -> Result<(), Refusal> {
+fn check(payload: &Payload, per_value: usize, room: &mut MemoryBudget) -> Result<(), Refusal> {
     match expanded(payload, per_value, &mut HashMap::new()) <= room.left() {
         true => Ok(()),
         false => {
@@ -120,8 +120,8 @@ fn expanded(payload: &Payload, per_value: usize, known: &mut HashMap<*const (), 
     bytes
 }
 
-fn document(payload: &Payload, room: &mut Room) -> Result<Json, Refusal> {
-    let text = |text: &str, room: &mut Room| match room.take(text.len()) {
+fn document(payload: &Payload, room: &mut MemoryBudget) -> Result<Json, Refusal> {
+    let text = |text: &str, room: &mut MemoryBudget| match room.take(text.len()) {
         true => Ok(text.to_owned()),
         false => Err(("json", room.refusal().to_string())),
     };
@@ -163,9 +163,9 @@ fn named(
     entries: &BTreeMap<Arc<str>, Payload>,
 ) -> Result<impl Iterator<Item = (&str, &Payload)>, Refusal> {
     let (reserved, entries) = match form_of(entries) {
-        Form::Named => (None, Some(entries)),
-        Form::Reserved(value) => (Some((ENTRIES, value)), None),
-        Form::Mixed => {
+        MapForm::Named => (None, Some(entries)),
+        MapForm::Reserved(value) => (Some((ENTRIES, value)), None),
+        MapForm::Mixed => {
             let problem = "JSON has no table whose keys are neither 1 to n nor texts";
             return Err(("json", problem.to_owned()));
         }

@@ -1,4 +1,5 @@
-//! Lua on the Windlass runtime: preempted, supervised, sandboxed processes, and components of graphs.
+//! Lua on the Windlass runtime: preempted, supervised, sandboxed processes, and components of
+//! graphs.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -30,10 +31,10 @@ mod compile_cost;
 mod component;
 mod date;
 mod error;
+mod error_text;
 mod guest;
 mod interpreter;
 mod json;
-mod machine;
 mod native;
 mod op;
 mod pattern;
@@ -42,6 +43,7 @@ mod sandbox;
 mod script;
 mod state;
 mod supervise;
+mod task_set;
 mod value;
 
 pub use component::{register, register_with_output};

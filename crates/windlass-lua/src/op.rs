@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use mlua::{AnyUserData, Lua, MultiValue, Table, Value};
 use windlass_actor::command::{Run, StopTimer, Ticker, Timer, YieldError};
-use windlass_actor::{Payload, Pid, Topic};
+use windlass_actor::{Pid, Topic};
 use windlass_http::Request;
 use windlass_http::body;
+use windlass_value::Payload;
 use windlass_vm::{Exception, Reason};
 
-use crate::interpreter::Inner;
+use crate::interpreter::InterpreterShared;
 use crate::native::ProcessHandle;
 use crate::script::Script;
 use crate::value::{LuaPid, to_payload};
@@ -136,7 +137,7 @@ pub(crate) fn duration(seconds: f64) -> Option<Duration> {
 
 /// What a guest waits for when one of its tasks asks for this.
 pub(crate) fn reason(
-    inner: &Arc<Inner>,
+    inner: &Arc<InterpreterShared>,
     script: &Script,
     op: Op,
     mut args: Args,
@@ -236,7 +237,12 @@ pub(crate) fn pid_of(value: &Value) -> Result<Pid, Refusal> {
     })
 }
 
-fn file(inner: &Arc<Inner>, script: &Script, op: Op, mut args: Args) -> Result<Reason, Refusal> {
+fn file(
+    inner: &Arc<InterpreterShared>,
+    script: &Script,
+    op: Op,
+    mut args: Args,
+) -> Result<Reason, Refusal> {
     let path = args.text("the path")?;
     let content = match op {
         Op::Write | Op::Append => match args.next() {
@@ -330,7 +336,7 @@ fn work_on(op: Op, path: PathBuf, content: &[u8]) -> std::io::Result<Payload> {
     })
 }
 
-fn http(inner: &Arc<Inner>, mut args: Args) -> Result<Reason, Refusal> {
+fn http(inner: &Arc<InterpreterShared>, mut args: Args) -> Result<Reason, Refusal> {
     let bad = |problem: String| ("argument", problem);
     let Value::Table(wanted) = args.next() else {
         return Err(bad(

@@ -159,7 +159,7 @@ end
 env = {
   assert = assert, collectgarbage = later("collectgarbage"),
   error = error, getmetatable = function(value)
-    -- The metatable of strings is everybody's.
+    -- All code of the state shares the metatable of strings.
     if type(value) == "string" then return nil end
     return getmetatable(value)
   end,
@@ -217,7 +217,7 @@ local function main(chunk, entry, ...)
   return task.id
 end
 
--- The failures that nobody has got.
+-- The failures that no task has got.
 local function report()
   if part then part.report_all() end
 end

@@ -48,7 +48,7 @@ local function remove(q, value)
   end
 end
 
--- Somebody waits: `group` is shared by all the places where it stands in line, and says what came
+-- A task waits: `group` is shared by all the places where it stands in line, and says what came
 -- of it.
 local function stand(task_id) return {task = task_id} end
 
@@ -90,7 +90,7 @@ local function check_channel(level, ch)
   if getmetatable(ch) ~= "channel" then fail(level + 1, "argument", "a channel is expected, not " .. type(ch)) end
 end
 
--- Whoever stands first in line and has not been served elsewhere.
+-- The first task in line that has not been served elsewhere.
 local function first(q)
   while true do
     local entry = pop(q)

@@ -44,7 +44,7 @@ end
 
 ---- tasks ----
 
-local failed = setmetatable({}, {__mode = "k"})   -- those whose error nobody has got
+local failed = setmetatable({}, {__mode = "k"})   -- tasks whose error no task has got
 
 local function report(task)
   if failed[task] then
@@ -58,8 +58,8 @@ local function report(task)
   end
 end
 
--- A task was served and told to stop at the same time: what it was served counts, and its next wait
--- tells it again.
+-- A task was served and cancelled at the same time: what it was served counts, and its next wait
+-- ends with the cancel.
 local function tell_again(ok, kind, message)
   if not ok and kind == "cancelled" then native.cancel_task(current(), sub(message, #"cancelled: " + 1)) end
 end

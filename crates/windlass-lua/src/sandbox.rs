@@ -20,7 +20,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Nothing.
+    /// Allows nothing at all.
     pub fn new() -> Sandbox {
         Sandbox::default()
     }
@@ -31,7 +31,8 @@ impl Sandbox {
         self
     }
 
-    /// Requests to this host: a name, `name:port`, `.domain` for all names that end so, or `*` for all.
+    /// Requests to this host: a name, `name:port`, `.domain` for all names that end so, or `*` for
+    /// all.
     pub fn allow_net(mut self, host: impl Into<String>) -> Sandbox {
         self.hosts.push(host.into());
         self

@@ -6,7 +6,7 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Thread};
 use windlass_core::sync::Mutex;
 
-use crate::interpreter::Inner;
+use crate::interpreter::InterpreterShared;
 use crate::op::Op;
 use crate::script::Script;
 use crate::value::MemoryLimit;
@@ -22,7 +22,7 @@ pub(crate) struct State {
 }
 
 /// How a state is to be.
-pub(crate) struct Traits {
+pub(crate) struct StateOptions {
     /// The bytes that it may have.
     pub(crate) memory: usize,
     /// The tasks that it may have; None: any number.
@@ -33,8 +33,8 @@ pub(crate) struct Traits {
     pub(crate) seed: Option<u64>,
 }
 
-/// Requests that functions of the host leave for the machine, which looks at them after each turn of
-/// a task.
+/// Requests that functions of the host leave for the task set, which looks at them after each turn
+/// of a task.
 #[derive(Default)]
 pub(crate) struct Pending(Mutex<PendingState>);
 
@@ -80,7 +80,7 @@ impl Pending {
 
 /// A piece of the prelude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PreludePart {
     /// What every state has.
     Core,
     /// Tasks that a script starts, errors, printing: from the first of them on.
@@ -93,24 +93,24 @@ pub(crate) enum Part {
     Libraries,
 }
 
-impl Part {
-    pub(crate) fn named(name: &[u8]) -> Option<Part> {
+impl PreludePart {
+    pub(crate) fn named(name: &[u8]) -> Option<PreludePart> {
         match name {
-            b"tasks" => Some(Part::Tasks),
-            b"sync" => Some(Part::Sync),
-            b"fixed" => Some(Part::Fixed),
-            b"libraries" => Some(Part::Libraries),
+            b"tasks" => Some(PreludePart::Tasks),
+            b"sync" => Some(PreludePart::Sync),
+            b"fixed" => Some(PreludePart::Fixed),
+            b"libraries" => Some(PreludePart::Libraries),
             _ => None,
         }
     }
 
     fn source(self) -> &'static str {
         match self {
-            Part::Core => include_str!("prelude.lua"),
-            Part::Tasks => include_str!("prelude_tasks.lua"),
-            Part::Sync => include_str!("prelude_sync.lua"),
-            Part::Fixed => include_str!("prelude_fixed.lua"),
-            Part::Libraries => include_str!("prelude_libraries.lua"),
+            PreludePart::Core => include_str!("prelude.lua"),
+            PreludePart::Tasks => include_str!("prelude_tasks.lua"),
+            PreludePart::Sync => include_str!("prelude_sync.lua"),
+            PreludePart::Fixed => include_str!("prelude_fixed.lua"),
+            PreludePart::Libraries => include_str!("prelude_libraries.lua"),
         }
     }
 
@@ -144,10 +144,10 @@ impl Part {
 impl State {
     /// A new one, for this script.
     pub(crate) fn new(
-        inner: &Arc<Inner>,
+        inner: &Arc<InterpreterShared>,
         script: &Arc<Script>,
         pending: &Arc<Pending>,
-        traits: &Traits,
+        traits: &StateOptions,
     ) -> mlua::Result<State> {
         let libs = StdLib::COROUTINE | StdLib::TABLE | StdLib::STRING | StdLib::UTF8 | StdLib::MATH;
         let lua = Lua::new_with(libs, LuaOptions::new())?;
@@ -162,7 +162,7 @@ impl State {
                 Some(seed) => (seed as i64, 0),
                 None => (native::random(), native::random()),
             })?;
-        let prelude = Part::Core.load(&lua)?;
+        let prelude = PreludePart::Core.load(&lua)?;
         let (receive, sleep) = (Op::Receive.number(), Op::Sleep.number());
         let args = (
             native,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use mlua::{Lua, Table, Value};
-use windlass_actor::Payload;
 use windlass_actor::supervisor::{Backoff, ChildSpec, Restart, Strategy, Supervisor};
+use windlass_value::Payload;
 use windlass_vm::Vm;
 
 use crate::guest::LuaGuest;
-use crate::interpreter::Inner;
+use crate::interpreter::InterpreterShared;
 use crate::native::wanted;
 use crate::op::{Refusal, duration};
 use crate::preempt::with_budget;
@@ -17,7 +17,7 @@ use crate::script::Script;
 /// Starts one, as a table describes it; gives its PID.
 pub(crate) fn start(
     lua: &Lua,
-    inner: &Arc<Inner>,
+    inner: &Arc<InterpreterShared>,
     from: &Arc<Script>,
     described: Option<&Value>,
 ) -> Result<Payload, Refusal> {
@@ -80,7 +80,7 @@ fn choice(table: &Table, key: &str) -> Result<Option<String>, Refusal> {
 
 fn child_of(
     lua: &Lua,
-    inner: &Arc<Inner>,
+    inner: &Arc<InterpreterShared>,
     vm: &Vm,
     from: &Arc<Script>,
     child: &Table,

@@ -65,10 +65,10 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, function, 0, quote!()).unwrap_or_else(|error| error.to_compile_error().into())
 }
 
-/// Runs an `async fn` test on a runtime of its own, with two workers unless told otherwise.
+/// Runs an `async fn` test on a runtime of its own, with two workers by default.
 ///
 /// `#[windlass::test(simulated, seeds = 1000)]` runs it in the simulator instead, once for each of
-/// a thousand seeds (64 unless told otherwise). The seed that failed is printed, and
+/// a thousand seeds (64 by default). The seed that failed is printed, and
 /// `WINDLASS_SEED=<seed>` runs it alone.
 #[proc_macro_attribute]
 pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {

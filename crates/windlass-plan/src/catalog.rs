@@ -1,10 +1,12 @@
-//! What a component type says about itself: its ports, its configuration, its place at the boundary.
+//! What a component type says about itself: its ports, its configuration, its place at the
+//! boundary.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
+use crate::expression::Names;
 use crate::model::{BoundaryRole, Config};
 use windlass_value::Data;
 
@@ -36,7 +38,7 @@ pub struct Descriptor {
 /// An input or output of a component type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// Its name.
+    /// The name of the port.
     pub name: String,
     /// The schema of its payloads; empty: any.
     pub schema: String,
@@ -51,7 +53,7 @@ pub struct Port {
 /// A field of a component type's `config`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigField {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
     /// What it holds.
     pub kind: ConfigKind,
@@ -72,15 +74,17 @@ pub enum ConfigKind {
     Bool,
     /// A whole number.
     Integer,
-    /// Any number.
+    /// A number of any kind.
     Number,
-    /// Text.
+    /// Text of any kind.
     String,
-    /// A list.
+    /// The text of an expression that may use these names.
+    Expression(Names),
+    /// A list of anything.
     List,
-    /// A map.
+    /// A map of anything.
     Map,
-    /// Anything.
+    /// A value of any kind.
     Any,
 }
 
@@ -189,9 +193,9 @@ impl Descriptor {
         self
     }
 
-    /// Says that it is a source that comes to an end, such as a file, and publishes what was not accepted again. Its
-    /// edges then apply back-pressure: `publish` returns false while an edge is full, unless the edge's policy says
-    /// that messages are replaced or dropped.
+    /// Says that it is a source that comes to an end, such as a file, and publishes what was not
+    /// accepted again. Its edges then apply back-pressure: `publish` returns false while an edge is
+    /// full, unless the edge's policy says that messages are replaced or dropped.
     pub fn finite_source(mut self) -> Self {
         self.finite_source = true;
         self
@@ -311,7 +315,7 @@ impl ConfigField {
         }
     }
 
-    /// Demands it.
+    /// Demands that the field is there.
     pub fn required(mut self) -> Self {
         self.required = true;
         self
@@ -340,9 +344,9 @@ pub trait Catalog {
         Vec::new()
     }
 
-    /// What a type finds wrong with the configuration of a component beyond what its descriptor says, such as an
-    /// expression that cannot be parsed.
-    fn check_config(&self, _type_name: &str, _id: &str, _config: &Config) -> Vec<ConfigFault> {
+    /// Returns what a type finds wrong with the configuration of a component beyond what its
+    /// descriptor says, such as a script that cannot be parsed.
+    fn check_config(&self, _type_name: &str, _id: &str, _config: &Config) -> Vec<ConfigError> {
         Vec::new()
     }
 }
@@ -404,7 +408,7 @@ pub(crate) fn came_with_version_2(type_name: &str) -> bool {
 
 /// What a type finds wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigFault {
+pub struct ConfigError {
     /// The field of `config`; empty: all of it.
     pub field: String,
     /// What is wrong, as a sentence without a full stop.
@@ -413,14 +417,14 @@ pub struct ConfigFault {
     pub fix: String,
 }
 
-impl ConfigFault {
+impl ConfigError {
     /// What is wrong with a field, and what to do about it.
     pub fn new(
         field: impl Into<String>,
         message: impl Into<String>,
         fix: impl Into<String>,
-    ) -> ConfigFault {
-        ConfigFault {
+    ) -> ConfigError {
+        ConfigError {
             field: field.into(),
             message: message.into(),
             fix: fix.into(),

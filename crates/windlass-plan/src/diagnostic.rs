@@ -2,70 +2,70 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
+use crate::model::named;
+
 /// The version of the diagnostics' fields.
 pub const DIAGNOSTICS_SCHEMA_VERSION: &str = "1";
 
 /// One finding about a graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// What it is.
     pub code: Code,
     /// What happened, as a sentence without a full stop.
     pub message: String,
-    /// Where in the graph, such as `edges[3].policy.capacity`, with the indices of the expanded lists.
+    /// Where in the graph, such as `edges[3].policy.capacity`, with the indices of the expanded
+    /// lists.
     pub graph_path: String,
-    /// Ids.
+    /// The ids of the components that take part.
     pub involved_components: Vec<String>,
-    /// Ids.
+    /// The ids of the edges that take part.
     pub involved_edges: Vec<String>,
     /// What to do about it; may be empty.
     pub suggested_fix: String,
 }
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// A remark.
-    Info,
-    /// Something has no effect.
-    Advisory,
-    /// It will run, and may surprise.
-    Warning,
-    /// It cannot be run.
-    Error,
+named! {
+    /// How bad a finding is.
+    pub enum Severity {
+        /// A remark without consequence.
+        Info = "info",
+        /// Something has no effect.
+        Advisory = "advisory",
+        /// It will run, and may surprise.
+        Warning = "warning",
+        /// It cannot be run.
+        Error = "error",
+    }
 }
 
-/// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Category {
-    /// Components, edges, loops.
-    GraphStructure,
-    /// Lanes and execution.
-    Scheduler,
-    /// Edge policies.
-    Channel,
-    /// What messages carry.
-    Payload,
-    /// What makes components run.
-    Trigger,
+named! {
+    /// What a finding is about.
+    pub enum Category {
+        /// Components, edges, loops.
+        GraphStructure = "graph_structure",
+        /// Lanes and execution.
+        Scheduler = "scheduler",
+        /// Policies of edges.
+        Channel = "channel",
+        /// What messages carry.
+        Payload = "payload",
+        /// What makes components run.
+        Trigger = "trigger",
+    }
 }
 
 macro_rules! codes {
     ($( $Code:ident $name:literal $severity:ident $category:ident, )+) => {
-        /// What a finding is.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "the names say it; docs/graph.md explains each")]
-        pub enum Code { $( $Code, )+ }
+        named! {
+            /// What a finding is.
+            #[allow(missing_docs, reason = "the names say it; docs/graph.md explains each")]
+            pub enum Code { $( $Code = $name, )+ }
+        }
 
         impl Code {
-            /// Every code there is.
-            pub const ALL: &'static [Code] = &[$( Code::$Code, )+];
-
-            /// Its name in reports.
-            pub fn name(self) -> &'static str {
-                match self { $( Code::$Code => $name, )+ }
-            }
-
             /// How bad it is.
             pub fn severity(self) -> Severity {
                 match self { $( Code::$Code => Severity::$severity, )+ }
@@ -145,34 +145,9 @@ impl Diagnostic {
     }
 }
 
-impl Severity {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Advisory => "advisory",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-impl Category {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Category::GraphStructure => "graph_structure",
-            Category::Scheduler => "scheduler",
-            Category::Channel => "channel",
-            Category::Payload => "payload",
-            Category::Trigger => "trigger",
-        }
-    }
-}
-
 impl fmt::Display for Diagnostic {
-    /// What happened, where, what to do: `error [code] lane "mian" does not exist (components[0].execution.lane); did
-    /// you mean "main"?`
+    /// What happened, where, what to do: `error [code] lane "mian" does not exist
+    /// (components[0].execution.lane); did you mean "main"?`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} [{}] ", self.severity().name(), self.code.name())?;
         f.write_str(&self.message)?;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::compile::Plan;
 
 /// How two plans differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanDiff {
     /// Whether the regions run in the same order.
     pub same_region_order: bool,
@@ -21,16 +21,19 @@ pub struct PlanDiff {
     pub added_edges: Vec<String>,
     /// Edges of the first plan only.
     pub removed_edges: Vec<String>,
-    /// Components and edges of both that are not the same; lanes, loops and configuration that are not in both.
+    /// Components and edges of both that are not the same; lanes, loops and configuration that are
+    /// not in both.
     pub changed: Vec<String>,
-    /// Both orders.
-    pub region_orders: [Vec<String>; 2],
+    /// The order of the first plan.
+    pub region_order_a: Vec<String>,
+    /// The order of the second plan.
+    pub region_order_b: Vec<String>,
 }
 
 impl PlanDiff {
     /// Compares two plans.
     pub fn new(one: &Plan, two: &Plan) -> PlanDiff {
-        let orders = [one, two].map(|plan| {
+        let [region_order_a, region_order_b] = [one, two].map(|plan| {
             let order = plan.region_order().into_iter();
             order.map(str::to_owned).collect::<Vec<String>>()
         });
@@ -85,14 +88,15 @@ impl PlanDiff {
             changed.push("graph.config".to_owned());
         }
         PlanDiff {
-            same_region_order: orders[0] == orders[1],
+            same_region_order: region_order_a == region_order_b,
             same_component_regions: regions_of(one) == regions_of(two),
             added_components: minus(&component_ids[1], &component_ids[0]),
             removed_components: minus(&component_ids[0], &component_ids[1]),
             added_edges: minus(&edge_ids[1], &edge_ids[0]),
             removed_edges: minus(&edge_ids[0], &edge_ids[1]),
             changed,
-            region_orders: orders,
+            region_order_a,
+            region_order_b,
         }
     }
 
@@ -103,21 +107,6 @@ impl PlanDiff {
             && self.added_edges.is_empty()
             && self.removed_edges.is_empty()
             && self.changed.is_empty()
-    }
-
-    /// As JSON.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "same_region_order": self.same_region_order,
-            "same_component_regions": self.same_component_regions,
-            "added_components": self.added_components,
-            "removed_components": self.removed_components,
-            "added_edges": self.added_edges,
-            "removed_edges": self.removed_edges,
-            "changed": self.changed,
-            "region_order_a": self.region_orders[0],
-            "region_order_b": self.region_orders[1],
-        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::compile::{Plan, Region};
 use crate::model::{
@@ -10,7 +10,7 @@ use crate::model::{
     Overflow, Priority, TriggerKind,
 };
 
-/// A plan in words: as text for people (`Display`), or part by part.
+/// A plan in words: as text for people (`Display`), as JSON (`Serialize`), or part by part.
 ///
 /// ```
 /// # use windlass_plan::model::{Component, Graph, Lane, LaneKind};
@@ -23,7 +23,7 @@ use crate::model::{
 /// println!("{explanation}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
     /// What the graph has.
@@ -37,10 +37,10 @@ pub struct Explanation {
 }
 
 /// A region of a plan in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExplainedRegion {
-    /// Its id.
+    /// The id of the region.
     pub id: String,
     /// The regions that come before it because something leads from them to it.
     pub after: Vec<String>,
@@ -51,10 +51,10 @@ pub struct ExplainedRegion {
 }
 
 /// A thing of a plan in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explained {
-    /// Its id.
+    /// The id of the thing.
     pub id: String,
     /// A sentence without its full stop.
     pub text: String,
@@ -64,31 +64,6 @@ impl Explained {
     fn new(id: &str, text: String) -> Explained {
         let id = id.to_owned();
         Explained { id, text }
-    }
-
-    fn to_json(&self) -> Value {
-        json!({"id": self.id, "text": self.text})
-    }
-}
-
-impl Explanation {
-    /// The same as JSON.
-    pub fn to_json(&self) -> Value {
-        let all = |list: &[Explained]| list.iter().map(Explained::to_json).collect::<Vec<_>>();
-        let region = |region: &ExplainedRegion| {
-            json!({
-                "id": region.id,
-                "after": region.after,
-                "composite_loop": region.composite_loop,
-                "components": all(&region.components),
-            })
-        };
-        json!({
-            "summary": self.summary,
-            "regions": self.regions.iter().map(region).collect::<Vec<_>>(),
-            "edges": all(&self.edges),
-            "lanes": all(&self.lanes),
-        })
     }
 }
 

@@ -10,8 +10,8 @@ use crate::model::{
 
 /// The form of a graph file of version 1 or 2 as a JSON Schema (draft 2020-12).
 ///
-/// It is as strict about fields and names as [`crate::load()`]. Bodies of templates have a form of their own, in which
-/// a string with a placeholder may stand for any scalar.
+/// It is as strict about fields and names as [`crate::load()`]. Bodies of templates have a form of
+/// their own, in which a string with a placeholder may stand for any scalar.
 pub fn json_schema() -> Value {
     let exact = Form {
         placeholders: false,

@@ -1,19 +1,21 @@
 //! How large a graph file may be.
 
-/// How large a graph file may be; what is over a limit is refused with one error that names the limit.
+/// How large a graph file may be; what is over a limit is refused with one error that names the
+/// limit.
 ///
 /// Counts are those after templates and subgraphs have been expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of text. The file, with its aliases and templates written out, may not have more nodes than this either.
+    /// Bytes of text. The file, with its aliases and templates written out, may not have more nodes
+    /// than this either.
     pub input_bytes: usize,
-    /// Lanes.
+    /// How many lanes.
     pub lanes: usize,
-    /// Components.
+    /// How many components.
     pub components: usize,
-    /// Edges.
+    /// How many edges.
     pub edges: usize,
-    /// Composite loops.
+    /// How many composite loops.
     pub loops: usize,
     /// Bytes of an id, with the prefix of its subgraph.
     pub id_bytes: usize,
@@ -23,7 +25,7 @@ pub struct Limits {
     pub string_bytes: usize,
     /// Bytes of a string in a `config` whose key is `script`.
     pub script_bytes: usize,
-    /// YAML aliases.
+    /// How many YAML aliases.
     pub aliases: usize,
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::catalog::{Catalog, Port};
 use crate::check::is_large;
 use crate::model::{
@@ -13,7 +15,7 @@ use crate::model::{
 pub const SUSPICIOUS_CAPACITY: usize = 1024;
 
 /// One piece of advice.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The rule that gave it.
     pub rule: Rule,
@@ -34,7 +36,8 @@ crate::model::named! {
         SuspiciousCapacity = "suspicious_capacity",
         /// `overflow: block` where one thread runs producer and consumer.
         BlockingOverflowEventLoop = "blocking_overflow_event_loop",
-        /// An async edge has no `max_inflight`, or lets more be on their way than its channel holds.
+        /// An async edge has no `max_inflight`, or lets more be on their way than its channel
+        /// holds.
         AsyncCapacity = "async_capacity",
         /// A value arrives an epoch later.
         DelayEpochBoundary = "delay_epoch_boundary",

@@ -38,6 +38,8 @@ impl<F: Format> Recording<F> {
         // As bytes: a line that was cut off may end within a character.
         let mut lines = BufReader::new(File::open(path).map_err(read)?).split(b'\n');
         let first = lines.next().transpose().map_err(read)?.unwrap_or_default();
+        let mut digest = Digest::default();
+        digest.bytes(&first);
         let first = read_first::<F>(path, &first)?;
         let mut recording = Recording {
             header: first.header,
@@ -47,7 +49,6 @@ impl<F: Format> Recording<F> {
             build: first.build,
             edited_line: None,
         };
-        let mut digest = Digest::default();
         let mut broken: Option<RecordingError> = None;
         for (nth, line) in lines.enumerate() {
             // A line that follows shows that the broken one was not cut off.

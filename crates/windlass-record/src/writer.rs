@@ -16,7 +16,10 @@ use crate::format::{First, Format, SUM_FIELD};
 pub struct Writer<F> {
     path: PathBuf,
     file: BufWriter<File>,
+    /// Of the lines without the header, which may differ between two equal runs.
     digest: Digest,
+    /// Of the header and the lines, for the checksums.
+    sums: Digest,
     /// How many bytes may still be written.
     left: u64,
     is_full: bool,
@@ -38,6 +41,7 @@ impl<F: Format> Writer<F> {
             path: path.to_owned(),
             file: BufWriter::new(file),
             digest: Digest::default(),
+            sums: Digest::default(),
             left: limit,
             is_full: false,
             format: PhantomData,
@@ -49,6 +53,7 @@ impl<F: Format> Writer<F> {
             header,
         };
         let text = to_text(&first, "the header")?;
+        writer.sums.bytes(text.as_bytes());
         writer.text(text.as_bytes())?;
         writer.flush()?;
         Ok(writer)
@@ -65,9 +70,10 @@ impl<F: Format> Writer<F> {
 
     fn summed(&mut self, mut text: String) -> Result<(), RecordingError> {
         self.digest.bytes(text.as_bytes());
+        self.sums.bytes(text.as_bytes());
         text.truncate(text.len() - "}".len());
         text.push_str(SUM_FIELD);
-        text.push_str(&self.digest.sum());
+        text.push_str(&self.sums.sum());
         text.push_str("\"}");
         self.text(text.as_bytes())
     }

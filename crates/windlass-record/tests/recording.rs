@@ -130,6 +130,19 @@ fn the_first_line_that_was_edited_is_named() {
 }
 
 #[test]
+fn a_header_that_was_edited_is_noticed() {
+    let file = File::new("header");
+    file.write(&lines(), u64::MAX);
+    let text = fs::read_to_string(&file.0).expect("a recording");
+    let header = text.lines().next().expect("a header");
+    let edited = text.replacen(header, &header.replace("\"build\":\"", "\"build\":\"9"), 1);
+    assert_ne!(text, edited);
+    fs::write(&file.0, edited).expect("written");
+    let recording = file.open().expect("a recording");
+    assert_eq!(recording.edited_line(), Some(2), "the first checksum");
+}
+
+#[test]
 fn the_first_difference_is_found() {
     let file = File::new("difference");
     file.write(&lines(), u64::MAX);

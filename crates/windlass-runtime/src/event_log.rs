@@ -2,7 +2,7 @@
 //!
 //! Every runtime that is built then records everything, and each worker writes its events between
 //! polls and before it sleeps: as `tracing` events of the target `windlass::sched`, or, where
-//! nobody listens to those, as lines on the standard error.
+//! there is no subscriber, as lines on the standard error.
 
 use std::io::{self, Write};
 

@@ -70,6 +70,7 @@ struct State {
 
 impl Handle {
     /// Starts a task with a body of any kind.
+    #[inline]
     pub fn spawn_request<B, H>(&self, request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + Send + 'static,

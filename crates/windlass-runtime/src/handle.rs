@@ -32,7 +32,7 @@ thread_local! {
 
 /// The runtimes that the code of this thread has entered, the latest last.
 struct EnteredStack {
-    entries: Vec<Entered>,
+    entries: Vec<EnteredRuntime>,
     /// For each coroutine that runs on this thread (one resumes another), where its own entries
     /// begin.
     floors: Vec<usize>,
@@ -54,7 +54,7 @@ impl EnteredStack {
     }
 
     /// The guard of this number is dropped, on whatever stack: only its own runtime is left.
-    fn leave(&mut self, number: u64) -> Option<Entered> {
+    fn leave(&mut self, number: u64) -> Option<EnteredRuntime> {
         let index = self.entries.iter().rposition(|own| own.number == number);
         let Some(index) = index else {
             self.gone.push(number);
@@ -68,7 +68,7 @@ impl EnteredStack {
 
     /// A coroutine goes on, with the runtimes that it has entered; gives those whose guards are
     /// gone.
-    fn begin_resume(&mut self, own: Vec<Entered>) -> Vec<Entered> {
+    fn begin_resume(&mut self, own: Vec<EnteredRuntime>) -> Vec<EnteredRuntime> {
         self.floors.push(self.entries.len());
         if self.gone.is_empty() {
             self.entries.extend(own);
@@ -85,7 +85,7 @@ impl EnteredStack {
 
     /// The coroutine was suspended: the runtimes that it has entered are not entered by the code
     /// that runs next.
-    fn end_resume(&mut self) -> Vec<Entered> {
+    fn end_resume(&mut self) -> Vec<EnteredRuntime> {
         match self.floors.pop() {
             Some(floor) => self.entries.split_off(floor),
             None => Vec::new(),
@@ -94,7 +94,7 @@ impl EnteredStack {
 }
 
 /// A runtime that this thread has entered.
-pub(crate) struct Entered {
+pub(crate) struct EnteredRuntime {
     /// Which guard it belongs to.
     number: u64,
     handle: Handle,
@@ -102,7 +102,7 @@ pub(crate) struct Entered {
 
 /// Runs `switch`, which goes over to a coroutine on a thread that is no worker and comes back, with
 /// the runtimes that the coroutine has entered (`own`) on top of those of the thread.
-pub(crate) fn with_entered<R>(own: &Cell<Vec<Entered>>, switch: impl FnOnce() -> R) -> R {
+pub(crate) fn with_entered<R>(own: &Cell<Vec<EnteredRuntime>>, switch: impl FnOnce() -> R) -> R {
     // A thread that ends has left every runtime. Handles are dropped when nothing is borrowed.
     let left = ENTERED.try_with(|entered| entered.borrow_mut().begin_resume(own.take()));
     drop(left);
@@ -360,7 +360,7 @@ impl Handle {
     pub fn enter(&self) -> EnterGuard {
         let number = ENTRIES.with(|entries| entries.replace(entries.get() + 1));
         let handle = self.clone();
-        let entry = Entered { number, handle };
+        let entry = EnteredRuntime { number, handle };
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().entries.push(entry));
         EnterGuard {
             number,
@@ -455,10 +455,7 @@ where
     B: Body + Send + 'static,
     B::Output: Send + 'static,
 {
-    pool::with_current(|pool| match pool {
-        Some(pool) => pool.spawn(request),
-        None => spawn_outside(request),
-    })
+    pool::spawn_here_or(request, spawn_outside)
 }
 
 /// Starts a task on a thread that is no worker.
@@ -472,7 +469,7 @@ where
     let spawned = ENTERED.try_with(|entered| {
         let entered = entered.borrow();
         let runtime = entered.current()?;
-        Some(runtime.pool().spawn_or_refuse(request.take()?))
+        Some(runtime.pool().spawn_from_outside(request.take()?))
     });
     match (spawned, request) {
         // Only now, when nothing is borrowed any more: a refused future's destructor may enter a

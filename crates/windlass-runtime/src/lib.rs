@@ -41,5 +41,5 @@ pub use windlass_core::sched::ResizeError;
 /// What the macros expand to; not for use by hand.
 #[doc(hidden)]
 pub mod __private {
-    pub use windlass_core::context::Lent;
+    pub use windlass_core::context::FrameLocal;
 }

@@ -300,7 +300,7 @@ pub(crate) fn any_thread_local(mut wanted: impl FnMut(usize) -> bool) -> bool {
         wanted: &mut wanted,
         found: false,
     };
-    // SAFETY: `look` does not keep the pointer, and nobody else has it.
+    // SAFETY: `look` does not keep the pointer, and no other code has it.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
     search.found
 }

@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     pub(crate) unconfined: UnconfinedTasks,
     pub(crate) front_ends: FrontEnds,
     pub(crate) observers: Observers,
-    /// Who is told of stalls, and when; private pools ask, too.
+    /// The listener for stalls, and when it is called; private pools ask, too.
     pub(crate) stalls: Stalls,
     /// Dispatchers with a pool of their own.
     pub(crate) private: Mutex<Vec<Weak<PrivatePool>>>,
@@ -386,7 +386,7 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     };
     // Last: what our tasks held of them is dropped.
     not_stopped.extend(shared.front_ends.close(left()));
-    // Unconfined ones that are inside somebody else's turn.
+    // Unconfined ones that are inside another task's turn.
     pool.leaked_tasks += shared.unconfined.len();
     ShutdownReport {
         stuck_workers: pool.stuck,
@@ -410,7 +410,7 @@ impl Drop for Runtime {
             stop(self.handle.shared(), self.shutdown_timeout);
             return;
         }
-        // Somebody else has to do it: these threads are what it waits for.
+        // Another thread has to do it: these threads are what it waits for.
         let (shared, timeout) = (self.handle.shared().clone(), self.shutdown_timeout);
         let _ = windlass_core::sync::thread::spawn("windlass-reaper".into(), 0, move || {
             stop(&shared, timeout);

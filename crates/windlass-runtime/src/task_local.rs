@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::thread::LocalKey;
 
 use pin_project_lite::pin_project;
-use windlass_core::context::Lent;
+use windlass_core::context::FrameLocal;
 
 /// Declares values that a future sees while it runs inside [`TaskLocal::scope`].
 ///
@@ -28,8 +28,8 @@ macro_rules! task_local {
         $($(#[$attribute])*
         $visibility static $name: $crate::TaskLocal<$type> = {
             ::std::thread_local! {
-                static VALUE: $crate::__private::Lent<$type> =
-                    const { $crate::__private::Lent::new() };
+                static VALUE: $crate::__private::FrameLocal<$type> =
+                    const { $crate::__private::FrameLocal::new() };
             }
             $crate::TaskLocal::__new(&VALUE)
         };)*
@@ -37,7 +37,7 @@ macro_rules! task_local {
 }
 
 /// A value that belongs to a task; made by [`task_local!`](crate::task_local).
-pub struct TaskLocal<T: 'static>(&'static LocalKey<Lent<T>>);
+pub struct TaskLocal<T: 'static>(&'static LocalKey<FrameLocal<T>>);
 
 /// The code does not run inside a scope of this value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl std::error::Error for NotInScope {}
 
 impl<T: 'static> TaskLocal<T> {
     #[doc(hidden)]
-    pub const fn __new(key: &'static LocalKey<Lent<T>>) -> Self {
+    pub const fn __new(key: &'static LocalKey<FrameLocal<T>>) -> Self {
         TaskLocal(key)
     }
 
@@ -70,7 +70,7 @@ impl<T: 'static> TaskLocal<T> {
 
     /// Runs `f` with the value set.
     pub fn sync_scope<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
-        Lent::lend(self.0, &value, f)
+        FrameLocal::lend(self.0, &value, f)
     }
 
     /// Calls `f` with the value.
@@ -87,7 +87,7 @@ impl<T: 'static> TaskLocal<T> {
 
     /// Calls `f` with the value, if it is set.
     pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, NotInScope> {
-        Lent::with(self.0, |value| match value {
+        FrameLocal::with(self.0, |value| match value {
             Some(value) => Ok(f(value)),
             None => Err(NotInScope { _private: () }),
         })
@@ -129,7 +129,7 @@ impl<T, F: Future> Future for Scoped<T, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let future = this.future;
-        Lent::lend(this.local.0, this.value, || future.poll(cx))
+        FrameLocal::lend(this.local.0, this.value, || future.poll(cx))
     }
 }
 

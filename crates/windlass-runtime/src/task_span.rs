@@ -2,7 +2,7 @@
 //!
 //! The span `task` of the target `windlass::task` has the task's name and where it was spawned; its
 //! parent is the span in which it was spawned. Events say when it was spawned, completed, cancelled
-//! or panicked. Where nobody listens at the level DEBUG, a spawn costs one load more and nothing
+//! or panicked. Without a subscriber at the level DEBUG, a spawn costs one load more and nothing
 //! else.
 
 use std::future::Future;

@@ -1,9 +1,8 @@
 //! The park protocol: how a guest waits, and how what it waits for reaches it.
 //!
-//! # Who does what
-//! The *runner* of a guest (whoever steps it, or decides about it) begins and withdraws waits,
-//! parks, and takes what has arrived. *Enders* are anybody: another guest's hand-over, a timer, a
-//! blocking thread, the mailbox.
+//! # Who does what The *runner* of a guest (the code that steps it, or decides about it) begins and
+//! withdraws waits, parks, and takes what has arrived. *Enders* can be any code: another guest's
+//! hand-over, a timer, a blocking thread, the mailbox.
 //!
 //! # States
 //! ```text
@@ -16,8 +15,9 @@
 //! ```
 //! Everything happens under one lock, and each wait has a number of its own, its *generation*,
 //! which is never used again. From that follows what matters:
-//! - A wait ends exactly once: `end` takes it out of the list, and whoever comes later (or after a
-//!   withdrawal) finds nothing there, gets its value back, and has to find it another taker.
+//! - A wait ends exactly once: `end` takes it out of the list, and an end that comes later (or
+//!   after a withdrawal) finds nothing there, gets its value back, and has to find it another
+//!   taker.
 //! - No wake-up is lost: an end before `park` is seen by `park`, which then does not park; an end
 //!   after it finds Parked.
 //! - One wake-up per sleep: only the end that finds Parked wakes, and leaves Awake.
@@ -182,15 +182,14 @@ impl<E, U> Park<E, U> {
     }
 
     /// What has arrived.
-    pub fn take(&self) -> Arrived<E> {
+    pub fn take(&self) -> EndedWaits<E> {
         let mut inner = self.inner.lock();
         match inner.arrived.len() {
-            0 => Arrived::Nothing,
+            0 => EndedWaits::Nothing,
             // The room stays for the next.
-            1 => {
-                (inner.arrived.pop()).map_or(Arrived::Nothing, |(tag, end)| Arrived::One(tag, end))
-            }
-            _ => Arrived::Several(std::mem::take(&mut inner.arrived)),
+            1 => (inner.arrived.pop())
+                .map_or(EndedWaits::Nothing, |(tag, end)| EndedWaits::One(tag, end)),
+            _ => EndedWaits::Several(std::mem::take(&mut inner.arrived)),
         }
     }
 
@@ -225,7 +224,7 @@ impl<E, U> Park<E, U> {
 
 /// What has arrived for a guest, by the tags of its waits.
 #[derive(Debug, PartialEq)]
-pub enum Arrived<E> {
+pub enum EndedWaits<E> {
     /// No wait has ended since the last look.
     Nothing,
     /// One wait has ended.

@@ -1,9 +1,9 @@
 //! The readiness of one resource in a word, and who waits for it.
 //!
-//! `state` holds the readiness bits and a count of the events seen: whoever finds that the resource
-//! was not ready after all clears the bits only if no event has come since. The lock on the waiters
-//! orders the rest: an event sets the bits and then takes the waiters, a waiter looks at the bits
-//! under the lock before it is added.
+//! `state` holds the readiness bits and a count of the events seen: a thread that finds that the
+//! resource was not ready after all clears the bits only if no event has come since. The lock on
+//! the waiters orders the rest: an event sets the bits and then takes the waiters, a waiter looks
+//! at the bits under the lock before it is added.
 //!
 //! Who waits: per direction one *poller*, the last task that came through a poll function, and any
 //! number of futures, each with its node in a wait list. A future that is dropped takes its node

@@ -14,7 +14,7 @@
 //!    while it is.
 //! 5. The notifier of a node unlinks it, takes its waker, writes the payload and, as the very last
 //!    access, stores the status with Release. The owner that loads the status with Acquire has
-//!    everything back, without the lock; nobody else touches the node any more.
+//!    everything back, without the lock; no other thread touches the node any more.
 //! 6. Wakers and users' values run users' code when woken or dropped: that happens outside of the
 //!    lock. What comes out of a list is handed to the caller for it.
 
@@ -81,6 +81,7 @@ unsafe impl<P: Send> Send for Node<P> {}
 unsafe impl<P: Send> Sync for Node<P> {}
 
 impl<P> Node<P> {
+    #[inline]
     pub(crate) fn new(payload: P) -> Node<P> {
         Node {
             link: UnsafeCell::new(Link {
@@ -95,6 +96,7 @@ impl<P> Node<P> {
     }
 
     /// Where the node stands. Under the lock the answer is exact.
+    #[inline]
     pub(crate) fn status(&self) -> Status {
         // Acquire: pairs with the Release store in `WaitList::notify_front`.
         match self.status.load(Ordering::Acquire) {
@@ -123,6 +125,7 @@ impl<P> Node<P> {
     /// # Safety
     /// The caller is the owner and the node is not linked: its status was seen to be idle or
     /// notified.
+    #[inline]
     pub(crate) unsafe fn payload<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
         // SAFETY: rule 4, as the caller promises.
         self.payload.with_mut(|payload| f(unsafe { &mut *payload }))
@@ -132,6 +135,7 @@ impl<P> Node<P> {
     ///
     /// # Safety
     /// The caller is the owner, the node was pushed, and `list` gives the list it was pushed into.
+    #[inline]
     pub(crate) unsafe fn poll_notified<S>(
         &self,
         cx: &mut Context<'_>,
@@ -157,6 +161,7 @@ impl<P> Node<P> {
     ///
     /// # Safety
     /// As for [`Node::poll_notified`], but the node need not have been pushed.
+    #[inline]
     pub(crate) unsafe fn withdraw<S>(
         &self,
         lock: &Mutex<S>,
@@ -192,15 +197,18 @@ impl<P> WaitList<P> {
         }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.front.is_none()
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The payload of the first waiter.
+    #[inline]
     pub(crate) fn front(&mut self) -> Option<&mut P> {
         let node = self.front?;
         // SAFETY: rules 1, 2 and 4: the node is linked, so it is there and its payload is ours for
@@ -212,6 +220,7 @@ impl<P> WaitList<P> {
     ///
     /// # Safety
     /// The caller owns the node and keeps rule 2 for it; its status is idle.
+    #[inline]
     pub(crate) unsafe fn push(&mut self, node: &Node<P>, waker: Option<Waker>) {
         let this = NonNull::from(node);
         let previous = self.back.replace(this);
@@ -260,6 +269,7 @@ impl<P> WaitList<P> {
 
     /// Tells the first waiter, after `hand_over` has written its payload. The caller wakes what it
     /// gets (rule 6); none at all if there is no waiter.
+    #[inline]
     pub(crate) fn notify_front(
         &mut self,
         notification: Notification,
@@ -321,6 +331,7 @@ impl<P> WaitList<P> {
 }
 
 /// Changes the links of a node. Called by the list, for nodes that are linked or about to be.
+#[inline]
 fn edit<P, R>(node: NonNull<Node<P>>, f: impl FnOnce(&mut Link<P>) -> R) -> R {
     // SAFETY: rules 2 and 3: a linked node is there, and the caller has `&mut` on its list.
     unsafe { node.as_ref().link.with_mut(|link| f(&mut *link)) }
@@ -412,6 +423,7 @@ impl Drop for WakeBatch {
 
 /// Runs `round` under the lock and wakes what it collected outside, until a round leaves room in
 /// the batch: then every waiter was notified.
+#[inline]
 pub(crate) fn in_rounds<S>(lock: &Mutex<S>, mut round: impl FnMut(&mut S, &mut WakeBatch)) {
     let mut wakes = WakeBatch::new();
     loop {

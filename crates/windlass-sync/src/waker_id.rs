@@ -1,4 +1,4 @@
-//! Whose waker somebody keeps, to compare without the lock it is behind.
+//! Which waker is kept, to compare without the lock that it is behind.
 
 use std::task::Waker;
 

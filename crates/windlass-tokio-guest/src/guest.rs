@@ -168,7 +168,7 @@ enum State {
 
 struct Guest {
     handle: tokio::runtime::Handle,
-    /// Ends it, within the time that it is told.
+    /// Ends it, within the time that it is given.
     stop: oneshot::Sender<Duration>,
     ended: Arc<Ended>,
 }
@@ -221,7 +221,7 @@ impl Slot {
         let State::Running(guest) = state else {
             return true;
         };
-        // If nobody takes it, the thread has ended.
+        // If no thread takes it, the thread has ended.
         let _ = guest.stop.send(timeout);
         guest.ended.wait(timeout)
     }

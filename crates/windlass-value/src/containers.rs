@@ -1,9 +1,9 @@
 //! Lists and maps of payloads.
 //!
 //! They hold payloads, which hold lists and maps, in any number of levels. Dropping one therefore
-//! does not recurse: the levels are taken apart and wait in a vector. Rust values inside of payloads
-//! have destructors of their own, which may drop further payloads; those levels are counted
-//! (`windlass_core::deep`), and continue on a fresh stack.
+//! does not recurse: the levels are taken apart and wait in a vector. Rust values inside of
+//! payloads have destructors of their own, which may drop further payloads; those levels are
+//! counted (`windlass_core::deep`), and continue on a fresh stack.
 //!
 //! Rejected: a destructor of `Payload` itself. A type with a destructor cannot be taken apart by
 //! `match`, which is what most receivers do with a payload.

@@ -34,27 +34,27 @@ impl fmt::Debug for Payload {
 }
 
 /// A list or map that is being shown.
-struct Level<'a> {
-    left: Left<'a>,
+struct OpenContainer<'a> {
+    left: Unshown<'a>,
     is_first: bool,
 }
 
 /// What is not shown yet of a list or map.
-enum Left<'a> {
+enum Unshown<'a> {
     List(slice::Iter<'a, Payload>),
     Map(btree_map::Iter<'a, Arc<str>, Payload>),
 }
 
-impl<'a> Level<'a> {
-    fn new(left: Left<'a>) -> Level<'a> {
+impl<'a> OpenContainer<'a> {
+    fn new(left: Unshown<'a>) -> OpenContainer<'a> {
         let is_first = true;
-        Level { left, is_first }
+        OpenContainer { left, is_first }
     }
 
     fn end(&self) -> &'static str {
         match self.left {
-            Left::List(_) => "]",
-            Left::Map(_) => "}",
+            Unshown::List(_) => "]",
+            Unshown::Map(_) => "}",
         }
     }
 }
@@ -63,7 +63,7 @@ impl<'a> Level<'a> {
 fn show<'a>(
     payload: &'a Payload,
     f: &mut fmt::Formatter<'_>,
-    levels: &mut Vec<Level<'a>>,
+    levels: &mut Vec<OpenContainer<'a>>,
 ) -> fmt::Result {
     match payload {
         Payload::Nil => f.write_str("nil"),
@@ -73,11 +73,11 @@ fn show<'a>(
         Payload::Text(value) => write!(f, "{value:?}"),
         Payload::Bytes(value) => write!(f, "{} bytes", value.len()),
         Payload::List(values) => {
-            levels.push(Level::new(Left::List(values.iter())));
+            levels.push(OpenContainer::new(Unshown::List(values.iter())));
             f.write_str("[")
         }
         Payload::Map(entries) => {
-            levels.push(Level::new(Left::Map(entries.iter())));
+            levels.push(OpenContainer::new(Unshown::Map(entries.iter())));
             f.write_str("{")
         }
         Payload::Pid(pid) => write!(f, "{pid}"),
@@ -89,12 +89,12 @@ fn show<'a>(
 /// before it.
 fn next_shown<'a>(
     f: &mut fmt::Formatter<'_>,
-    levels: &mut Vec<Level<'a>>,
+    levels: &mut Vec<OpenContainer<'a>>,
 ) -> Result<Option<&'a Payload>, fmt::Error> {
     while let Some(level) = levels.last_mut() {
         let (key, value) = match &mut level.left {
-            Left::List(values) => (None, values.next()),
-            Left::Map(entries) => entries.next().unzip(),
+            Unshown::List(values) => (None, values.next()),
+            Unshown::Map(entries) => entries.next().unzip(),
         };
         if value.is_none() {
             f.write_str(level.end())?;

@@ -12,7 +12,8 @@
 //! | [`Payload::to_bytes`] | payloads in a compact form |
 //! | [`hex`](hex()), [`unhex`], [`base64`] | bytes as text |
 //!
-//! This crate knows no runtime. Applications use the `windlass` crate, which re-exports all of this.
+//! This crate knows no runtime. Applications use the `windlass` crate, which re-exports all of
+//! this.
 #![forbid(unsafe_code)]
 
 pub mod base64;

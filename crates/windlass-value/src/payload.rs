@@ -1,7 +1,7 @@
 //! The one value that crosses boundaries.
 //!
-//! A payload is never changed in place, so a reader cannot tell a shared one from a copy. Text,
-//! bytes, lists and maps are shared; cloning a payload copies none of them.
+//! A payload is never changed in place, so a reader cannot distinguish a shared one from a copy.
+//! Text, bytes, lists and maps are shared; cloning a payload copies none of them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::pid::Pid;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Payload {
-    /// No value.
+    /// The absence of a value.
     #[default]
     Nil,
     /// A truth value: true or false.

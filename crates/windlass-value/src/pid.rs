@@ -1,7 +1,8 @@
 //! The names of processes.
 //!
-//! A PID is three numbers: the place (node and host, in a table of this program), the incarnation of the
-//! host, and a count. So it is copied like a number, and a PID from before a restart names nobody.
+//! A PID is three numbers: the place (node and host, in a table of this program), the incarnation
+//! of the host, and a count. So it is copied like a number, and a PID from before a restart names
+//! no process.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -5,30 +5,33 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_actor::{Message, Payload, Pid, ProcessContext, SendErrorKind};
+use windlass_actor::{Message, Pid, ProcessContext, SendErrorKind};
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 use windlass_core::sync::clock;
+use windlass_value::Payload;
 
 use crate::effects::Op;
 use crate::error::SpawnError;
 use crate::exception::Exception;
 use crate::guest::Guest;
+use crate::guest_shared::GuestShared;
 use crate::limits::Limits;
 use crate::object::{Channel, Mutex, Semaphore};
 use crate::reason::Reason;
-use crate::record::Script;
+use crate::record::{AnswerLog, shown, shown_value};
 use crate::slot::{Bell, Slot};
 use crate::spawn::SpawnOptions;
-use crate::task::{GuestShared, Task};
-use crate::vm::Shared;
+use crate::task::Task;
+use crate::vm::VmShared;
 
 /// The slice of a step, and what the guest may do in it.
 ///
-/// A slice is over when the runtime says so (a flag), or, where time does not count (in recordings and
-/// simulations), after a number of instructions. [`spend`](Budget::spend) knows both. Interpreters that cannot
-/// afford a call in every loop read the [`flag`](Budget::flag) themselves; it stays where it is during the step.
+/// A slice is over when the runtime says so (a flag), or, where time does not count (in recordings
+/// and simulations), after a number of instructions. [`spend`](Budget::spend) knows both.
+/// Interpreters that cannot afford a call in every loop read the [`flag`](Budget::flag) themselves;
+/// it stays where it is during the step.
 pub struct Budget<'a> {
-    pub(crate) vm: &'a Arc<Shared>,
+    pub(crate) vm: &'a Arc<VmShared>,
     pub(crate) guest: &'a Arc<GuestShared>,
     pub(crate) slot: &'a Slot,
     /// Instructions left; only where they count.
@@ -36,15 +39,15 @@ pub struct Budget<'a> {
     spent: Cell<u64>,
     counting: bool,
     /// What it was answered, where that is written down or read.
-    script: RefCell<Script>,
+    answers: RefCell<AnswerLog>,
 }
 
 impl<'a> Budget<'a> {
     pub(crate) fn new(
-        vm: &'a Arc<Shared>,
+        vm: &'a Arc<VmShared>,
         guest: &'a Arc<GuestShared>,
         slot: &'a Slot,
-        script: Script,
+        answers: AnswerLog,
     ) -> Budget<'a> {
         let counting = vm.counting;
         Budget {
@@ -54,12 +57,12 @@ impl<'a> Budget<'a> {
             left: Cell::new(vm.slice_count),
             spent: Cell::new(0),
             counting,
-            script: RefCell::new(script),
+            answers: RefCell::new(answers),
         }
     }
 
-    pub(crate) fn into_script(self) -> (Script, u64) {
-        (self.script.into_inner(), self.spent.get())
+    pub(crate) fn into_answers(self) -> (AnswerLog, u64) {
+        (self.answers.into_inner(), self.spent.get())
     }
 
     // ---- the slice ----
@@ -85,14 +88,14 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// How many instructions are left, where they count; None where time does. An interpreter that gets a number
-    /// must say what it has [spent](Budget::spend), exactly.
+    /// How many instructions are left, where they count; None where time does. An interpreter that
+    /// gets a number must say what it has [spent](Budget::spend), exactly.
     pub fn instructions(&self) -> Option<u64> {
         self.counting.then(|| self.left.get())
     }
 
-    /// Not 0 when the slice is over; for interpreters and compiled code that read it directly. It stays at its
-    /// place during the step.
+    /// Not 0 when the slice is over; for interpreters and compiled code that read it directly. It
+    /// stays at its place during the step.
     pub fn flag(&self) -> &AtomicU32 {
         self.slot.flag()
     }
@@ -104,7 +107,8 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Says that the guest has several things that could go on: its slice ends also if no other guest waits.
+    /// Says that the guest has several things that could go on: its slice ends also if no other
+    /// guest waits.
     pub fn share(&self) {
         if !self.counting && self.slot.share() {
             self.vm.look_again();
@@ -116,7 +120,7 @@ impl<'a> Budget<'a> {
         &self.guest.limits
     }
 
-    /// Why the guest was told to stop, if no wait has told it yet: the next one will.
+    /// Returns the reason of the cancel, as long as no wait has ended with it; the next wait will.
     pub fn cancel_reason(&self) -> Option<Arc<str>> {
         // Not while it is written down: when it is seen depends on the moment.
         match self.counting {
@@ -125,8 +129,8 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Whether the guest was ended from outside, or has used up its time: the step should come to an end, also
-    /// where it could not yield.
+    /// Whether the guest was ended from outside, or has used up its time: the step should come to
+    /// an end, also where it could not yield.
     pub fn must_end(&self) -> bool {
         let killed = || self.guest.context().is_some_and(ProcessContext::is_killed);
         self.guest.is_over() || killed() || (!self.counting && self.is_over_limit())
@@ -147,15 +151,16 @@ impl<'a> Budget<'a> {
 
     // ---- waits beside each other ----
 
-    /// Begins a wait and goes on; its end comes in a [`Resume::Several`](crate::Resume::Several) with this tag, after
-    /// a [`Step::Yield`](crate::Step::Yield) or a suspension on [`Reason::Begun`]. For guests with several things
-    /// under way.
+    /// Begins a wait and goes on; its end comes in a [`Resume::Several`](crate::Resume::Several)
+    /// with this tag, after a [`Step::Yield`](crate::Step::Yield) or a suspension on
+    /// [`Reason::Begun`]. For guests with several things under way.
     pub fn begin(&self, tag: u64, reason: Reason) {
         self.vm
             .perform_or_post(self.guest, Op::Begin { tag, reason });
     }
 
-    /// Takes a wait back that was begun with this tag. If it has ended already, its end still comes.
+    /// Takes a wait back that was begun with this tag. If it has ended already, its end still
+    /// comes.
     pub fn withdraw(&self, tag: u64) {
         self.vm.perform_or_post(self.guest, Op::Withdraw { tag });
     }
@@ -184,7 +189,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Gives a mutex back; whoever waits longest has it next.
+    /// Gives a mutex back. The longest waiter has it next.
     pub fn unlock(&self, mutex: &Mutex) -> Result<(), Exception> {
         if !self
             .guest
@@ -210,7 +215,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Closes a channel: whoever waits for it is told, what it keeps can still be received.
+    /// Closes a channel: its waiters are notified, and the values in it can still be received.
     pub fn close(&self, channel: &Channel) {
         self.vm
             .perform_or_post(self.guest, Op::Close(channel.clone()));
@@ -239,7 +244,7 @@ impl<'a> Budget<'a> {
         Ok(task)
     }
 
-    /// Tells a task to stop.
+    /// Cancels another task.
     pub fn cancel(&self, task: &Task, reason: impl Into<Arc<str>>) {
         let reason = reason.into();
         self.ask(|_| {
@@ -253,16 +258,30 @@ impl<'a> Budget<'a> {
         self.guest.pid()
     }
 
-    /// Asks something of the outside, and is answered at once. What this gives is written down in a recording,
-    /// and in a replay the answer is read there, without asking: everything that a guest does not compute
-    /// itself has to come this way, or by a wait.
+    /// Asks something of the outside, and is answered at once. What this gives is written down in a
+    /// recording, and in a replay the answer is read there, without asking: everything that a guest
+    /// does not compute itself has to come this way, or by a wait.
     pub fn ask(&self, question: impl FnOnce(&ProcessContext) -> Payload) -> Payload {
         let context = self.guest.context().expect("a guest has a process");
-        self.script.borrow_mut().answer(|| question(context))
+        self.answers.borrow_mut().answer(|| question(context))
+    }
+
+    /// Says that the guest did something that others can see and that is no message and no wait,
+    /// such as printing. A recording has it, and a replay in which the guest does something else
+    /// is different. `what` is called only where that counts.
+    pub fn note(&self, what: impl FnOnce() -> String) {
+        // Inside of a question there is nothing to note: a replay does not ask it.
+        if let Ok(mut answers) = self.answers.try_borrow_mut() {
+            answers.note(|| shown(&what()));
+        }
     }
 
     /// Sends a message, which says that it is from this guest.
     pub fn send(&self, to: Pid, message: Message) -> Result<(), SendErrorKind> {
+        self.answers.borrow_mut().note(|| {
+            let value = shown_value(&message.payload);
+            format!("sent {} to {to}: {value}", message.topic)
+        });
         let answer = self.ask(|context| match context.send(to, message) {
             Ok(()) => Payload::Nil,
             Err(error) => Payload::Int(match error.kind {

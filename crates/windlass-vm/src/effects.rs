@@ -1,23 +1,23 @@
 //! The effects that guests have on each other: one place for both placements.
 //!
 //! On the pool, the thread that runs the guest performs an operation at once. On the reactor the
-//! operation is posted, and the reactor performs it, so that all decisions are made in one place and
-//! in an order that can be recorded.
+//! operation is posted, and the reactor performs it, so that all decisions are made in one place
+//! and in an order that can be recorded.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_actor::Payload;
 use windlass_core::task::{contain, panic_message};
 use windlass_runtime::time::sleep;
+use windlass_value::Payload;
 
 use crate::exception::Exception;
 use crate::guest::{Answer, Ending};
+use crate::guest_shared::{GuestShared, Receive, WaitQueue, WaitTimer};
 use crate::object::{Channel, Mutex, Semaphore, Waiter};
 use crate::reason::{Reason, Work};
-use crate::task::{GuestShared, Queue, Receive, Timer};
-use crate::vm::{GuestScheduler, Shared};
+use crate::vm::{GuestScheduler, VmShared};
 
 /// An operation of a guest that has an effect on others.
 pub(crate) enum Op {
@@ -43,9 +43,9 @@ impl Op {
     }
 }
 
-impl Shared {
+impl VmShared {
     /// Performs the operation of a guest: at once on the pool, by posting it on the reactor.
-    pub(crate) fn perform_or_post(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
+    pub(crate) fn perform_or_post(self: &Arc<VmShared>, guest: &Arc<GuestShared>, op: Op) {
         match &self.scheduler {
             GuestScheduler::Pool(_) => self.perform(guest, op),
             GuestScheduler::Reactor(reactor) => reactor.post_op(guest, op),
@@ -53,7 +53,7 @@ impl Shared {
     }
 
     /// Performs the operation of a guest at once.
-    pub(crate) fn perform(self: &Arc<Shared>, guest: &Arc<GuestShared>, op: Op) {
+    pub(crate) fn perform(self: &Arc<VmShared>, guest: &Arc<GuestShared>, op: Op) {
         match op {
             Op::Begin { tag, reason } => self.begin(guest, tag, reason),
             Op::Withdraw { tag } => guest.withdraw(tag),
@@ -65,11 +65,11 @@ impl Shared {
         }
     }
 
-    fn begin(self: &Arc<Shared>, guest: &Arc<GuestShared>, tag: u64, reason: Reason) {
+    fn begin(self: &Arc<VmShared>, guest: &Arc<GuestShared>, tag: u64, reason: Reason) {
         if let Reason::Begun = reason {
             return;
         }
-        let Some(waiter) = guest.begin_wait(tag, reason.kind(), Queue::of(&reason)) else {
+        let Some(waiter) = guest.begin_wait(tag, reason.kind(), WaitQueue::of(&reason)) else {
             return;
         };
         let generation = waiter.generation;
@@ -107,7 +107,8 @@ impl Shared {
         }
     }
 
-    /// The process of this guest has something to look for. On the pool it is the one that is running.
+    /// The process of this guest has something to look for. On the pool it is the one that is
+    /// running.
     fn want_mail(&self, guest: &GuestShared) {
         if let GuestScheduler::Reactor(reactor) = &self.scheduler
             && !reactor.is_replaying()
@@ -116,12 +117,12 @@ impl Shared {
         }
     }
 
-    fn set_timer(self: &Arc<Shared>, waiter: &Waiter, time: Duration, ending: Ending) {
+    fn set_timer(self: &Arc<VmShared>, waiter: &Waiter, time: Duration, ending: Ending) {
         let (guest, generation) = (&waiter.guest, waiter.generation);
         match &self.scheduler {
             GuestScheduler::Reactor(reactor) => {
                 let key = reactor.add_deadline(time, waiter.clone(), ending);
-                guest.set_timer(generation, Timer::Deadline(key));
+                guest.set_timer(generation, WaitTimer::Deadline(key));
             }
             GuestScheduler::Pool(_) => {
                 let waiter = waiter.clone();
@@ -129,13 +130,13 @@ impl Shared {
                     sleep(time).await;
                     let _ = waiter.end(ending);
                 });
-                guest.set_timer(generation, Timer::Task(task.abort_handle()));
+                guest.set_timer(generation, WaitTimer::Task(task.abort_handle()));
             }
         }
     }
 
     /// Has blocking work done.
-    fn submit(self: &Arc<Shared>, waiter: Waiter, work: Work) {
+    fn submit(self: &Arc<VmShared>, waiter: Waiter, work: Work) {
         match &self.scheduler {
             GuestScheduler::Reactor(reactor) => reactor.submit(waiter, work),
             GuestScheduler::Pool(_) => self.run_blocking(waiter, work, |waiter, ending| {
@@ -144,7 +145,7 @@ impl Shared {
         }
     }
 
-    /// Does blocking work on a thread for that, and tells `done` what came of it.
+    /// Does blocking work on a thread for that, and calls `done` with the result.
     pub(crate) fn run_blocking(
         &self,
         waiter: Waiter,

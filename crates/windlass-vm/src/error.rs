@@ -55,11 +55,12 @@ impl From<windlass_actor::SpawnError> for SpawnError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No workers.
+    /// The number of workers is 0.
     NoWorkers,
     /// A slice of no time, or of no instructions.
     NoSlice,
-    /// Recording and replaying need [`Placement::Reactor`](crate::Placement::Reactor): elsewhere decisions are not made in one place.
+    /// Recording and replaying need [`Placement::Reactor`](crate::Placement::Reactor): elsewhere
+    /// decisions are not made in one place.
     NotOnThePool,
     /// There is no place for processes.
     Host(NoHost),

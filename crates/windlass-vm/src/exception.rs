@@ -5,26 +5,27 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_actor::command::YieldError;
-use windlass_actor::{ActorError, ExitReason, Payload, Pid};
+use windlass_actor::{ActorError, ExitReason, Pid};
+use windlass_value::Payload;
 
 /// What guest code gets instead of a value.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Exception {
-    /// This guest was told to stop, for this reason. It may still clean up.
+    /// This guest was cancelled, for this reason. It may still clean up.
     Cancelled(Arc<str>),
     /// The task that was waited for did not end well.
     TaskFailed {
-        /// Which.
+        /// The task that failed.
         task: Pid,
-        /// Why.
+        /// The reason of its end.
         reason: ExitReason,
     },
     /// The channel is closed; the value of a send comes back.
     Closed(Payload),
     /// This guest has the mutex already: waiting for it would take forever.
     Relock,
-    /// Somebody else has the mutex, or nobody: only its owner gives it back.
+    /// The guest does not have the mutex: only its owner gives it back.
     NotOwner,
     /// More permits than the semaphore will ever have.
     TooMany {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_actor::{ActorError, Exited, Message, Payload};
+use windlass_actor::{ActorError, Exited, Message};
+use windlass_value::Payload;
 
 use crate::budget::Budget;
 use crate::exception::Exception;
@@ -11,8 +12,8 @@ use crate::reason::Reason;
 
 /// Code of some language, as far as the runtime sees it: something that goes on in steps.
 ///
-/// A guest is a process: it has a PID, a mailbox, links and monitors, and can be supervised. It is never
-/// stepped by two threads at once, but by different ones after each other.
+/// A guest is a process: it has a PID, a mailbox, links and monitors, and can be supervised. It is
+/// never stepped by two threads at once, but by different ones after each other.
 ///
 /// ```
 /// use windlass_vm::{Budget, Guest, Placement, Resume, Step, Vm};
@@ -44,8 +45,8 @@ use crate::reason::Reason;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Guest: Send + 'static {
-    /// Goes on until it is done, has to wait, or its budget is over. It makes some progress in every step, and
-    /// must not block.
+    /// Goes on until it is done, has to wait, or its budget is over. It makes some progress in
+    /// every step, and must not block.
     fn step(&mut self, budget: &Budget<'_>, resume: Resume) -> Step;
 
     /// What people call it: the name of its script, say. Asked for once, when it is started.
@@ -78,7 +79,7 @@ pub enum Step {
     Done(Payload),
     /// It has ended, because of this.
     Failed(ActorError),
-    /// It goes on when everybody else who is ready has had a turn.
+    /// It goes on when all other ready guests have had a turn.
     Yield,
     /// It waits for this.
     Suspend(Reason),
@@ -103,7 +104,7 @@ pub type Ending = Result<Answer, Exception>;
 pub enum Answer {
     /// A value; nil where there is nothing to say.
     Value(Payload),
-    /// A message.
+    /// A message from the mailbox.
     Message(Message),
     /// The end of a process that this one monitors, or is linked to and traps links.
     Exited(Exited),
@@ -139,9 +140,9 @@ impl fmt::Debug for Answer {
 /// What a function of the host gives to guest code.
 #[derive(Debug)]
 pub enum NativeResult {
-    /// This value.
+    /// The function returns this value.
     Value(Payload),
-    /// This exception.
+    /// The function fails with this exception.
     Error(Exception),
     /// What this wait gives.
     Suspend(Reason),

@@ -8,8 +8,8 @@ use windlass_core::sync::Padded;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_runtime::observe::{Cursor, Entity, Observe, Page, Sample};
 
-use crate::task::GuestShared;
-use crate::vm::Shared;
+use crate::guest_shared::GuestShared;
+use crate::vm::VmShared;
 
 /// Guests start and end on every worker, so the table has several locks.
 const SHARDS: u64 = 16;
@@ -48,7 +48,7 @@ impl GuestTable {
     }
 }
 
-impl Observe for Shared {
+impl Observe for VmShared {
     fn source(&self) -> &'static str {
         "guests"
     }

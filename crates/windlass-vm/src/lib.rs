@@ -1,4 +1,5 @@
-//! Guest VMs on the Windlass runtime: code of other languages that is preempted, waits, and can be replayed.
+//! Guest VMs on the Windlass runtime: code of other languages that is preempted, waits, and can be
+//! replayed.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -17,18 +18,21 @@ mod effects;
 mod error;
 mod exception;
 mod guest;
+mod guest_process;
+mod guest_shared;
 mod guest_table;
 mod limits;
 mod object;
+mod placement;
 mod pool;
 mod reactor;
 mod reason;
 mod record;
-mod shell;
 mod slot;
 mod spawn;
 mod stuck;
 mod task;
+mod uncaught;
 mod vm;
 
 pub use budget::Budget;
@@ -37,9 +41,10 @@ pub use exception::Exception;
 pub use guest::{Answer, Ending, Guest, NativeResult, Resume, Step};
 pub use limits::Limits;
 pub use object::{Channel, Mutex, Semaphore};
+pub use placement::Placement;
 pub use reason::{Custom, Reason, ReasonKind, Work};
 pub use slot::Bell;
 pub use spawn::SpawnOptions;
-pub use task::{Task, Uncaught};
-pub use vm::{Builder, Paused, Placement, ReplayPosition, Vm, VmSnapshot};
-pub use windlass_record::{Difference, RecordingError};
+pub use task::Task;
+pub use uncaught::Uncaught;
+pub use vm::{Builder, Paused, ReplayPosition, Vm, VmSnapshot};

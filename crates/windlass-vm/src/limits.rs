@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// What a guest may use; nothing is limited unless it says so.
 ///
-/// The runtime counts time and tasks. Memory and stack only the VM can count: it finds the limits in its
-/// budget, and ends the guest with an error of its own when they are over.
+/// The runtime counts time and tasks. Memory and stack only the VM can count: it finds the limits
+/// in its budget, and ends the guest with an error of its own when they are over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Limits {
@@ -20,7 +20,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// None.
+    /// No limit at all.
     pub const NONE: Limits = Limits {
         cpu: None,
         memory: None,

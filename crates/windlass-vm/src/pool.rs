@@ -1,13 +1,14 @@
 //! Guests on the workers of the runtime: each worker decides for itself.
 //!
-//! A guest's process steps it (`shell.rs`); the engine's queues are the ready queue. What is left to do here is
-//! preemption: the *ticker*, a thread of its own, looks at the slots in which guests run and asks those to make room
-//! whose slice is over.
+//! A guest's process steps it (`guest_process.rs`); the engine's queues are the ready queue. What
+//! is left to do here is preemption: the *ticker*, a thread of its own, looks at the slots in which
+//! guests run and asks those to make room whose slice is over.
 //!
 //! # When the ticker sleeps
-//! It looks when the first slice is over, at most [`FINEST`] times per slice, and sleeps for good when no guest has run for
-//! [`LINGER`] slices. Then it says so (`dozing`), and looks once more. Whoever begins a step stores the time in its slot
-//! first and then looks whether the ticker is dozing (both SeqCst): one of the two sees the other.
+//! It looks when the first slice is over, at most [`FINEST`] times per slice, and sleeps for good
+//! when no guest has run for [`LINGER`] slices. Then it says so (`dozing`), and looks once more. A
+//! worker that begins a step stores the time in its slot first and then looks whether the ticker is
+//! dozing (both SeqCst): one of the two sees the other.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
@@ -20,14 +21,15 @@ use windlass_runtime::time::{Instant, precise};
 use windlass_sync::lock::Notify;
 
 use crate::error::BuildError;
+use crate::guest_shared::GuestShared;
 use crate::slot::Slot;
-use crate::task::GuestShared;
-use crate::vm::{GuestScheduler, Shared};
+use crate::vm::{GuestScheduler, VmShared};
 
 /// How many slices without a guest the ticker stays awake for.
 const LINGER: u32 = 8;
 
-/// How often per slice the ticker looks at most: nobody runs for longer than a slice and this part of it.
+/// How often per slice the ticker looks at most: no guest runs for longer than a slice and this
+/// part of it.
 const FINEST: u64 = 8;
 
 /// Of so many VMs a thread keeps its slot.
@@ -43,7 +45,7 @@ pub(crate) struct Pool {
 }
 
 /// Where guests of one VM run on this thread.
-struct Here {
+struct ThreadSlot {
     vm: u64,
     slot: Arc<Slot>,
     /// This thread's clock.
@@ -51,8 +53,8 @@ struct Here {
 }
 
 thread_local! {
-    /// By VM, the latest last. Whoever runs a guest has its own taken out.
-    static HERE: RefCell<Vec<Here>> = const { RefCell::new(Vec::new()) };
+    /// By VM, the latest last. The slot of a running guest is taken out.
+    static HERE: RefCell<Vec<ThreadSlot>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Pool {
@@ -68,7 +70,7 @@ impl Pool {
         }
     }
 
-    pub(crate) fn start(&self, shared: &Arc<Shared>) -> Result<(), BuildError> {
+    pub(crate) fn start(&self, shared: &Arc<VmShared>) -> Result<(), BuildError> {
         if shared.counting {
             return Ok(());
         }
@@ -90,7 +92,7 @@ impl Pool {
     pub(crate) fn stop(&self) {}
 
     /// Takes out what this thread has of this VM, or makes it.
-    fn take_here(&self) -> Here {
+    fn take_here(&self) -> ThreadSlot {
         let there = HERE.with_borrow_mut(|all| {
             let place = all.iter().rposition(|here| here.vm == self.id)?;
             Some(all.remove(place))
@@ -100,7 +102,7 @@ impl Pool {
             let mut known = self.slots.lock();
             known.retain(|slot| slot.strong_count() > 0);
             known.push(Arc::downgrade(&slot));
-            Here {
+            ThreadSlot {
                 vm: self.id,
                 slot,
                 near: CoarseClock::default(),
@@ -109,7 +111,7 @@ impl Pool {
     }
 
     /// Asks every guest that runs to make room.
-    pub(crate) fn ask_all(&self, shared: &Shared) {
+    pub(crate) fn ask_all(&self, shared: &VmShared) {
         for slot in self.running() {
             if slot.ask() {
                 shared.counts.asked();
@@ -123,8 +125,8 @@ impl Pool {
         there.filter(|slot| slot.since() != 0).collect()
     }
 
-    /// Asks those to make room whose slice is over; gives when to look again, if anybody runs.
-    fn look(&self, shared: &Shared, now: u64) -> Option<u64> {
+    /// Asks guests whose slice is over to make room. Returns when to look again, if a guest runs.
+    fn look(&self, shared: &VmShared, now: u64) -> Option<u64> {
         let slice = self.slice.as_nanos() as u64;
         shared.stuck.forget_returned();
         let next = self.running().into_iter().filter_map(|slot| {
@@ -152,7 +154,7 @@ impl Pool {
 }
 
 /// Keeps what a thread has of a VM, for as many as it keeps.
-fn put_back(here: Here) {
+fn put_back(here: ThreadSlot) {
     HERE.with_borrow_mut(|all| {
         if all.len() >= KEPT {
             all.remove(0);
@@ -162,7 +164,7 @@ fn put_back(here: Here) {
 }
 
 /// Asks guests to make room, as long as the VM is there.
-async fn tick(shared: Weak<Shared>, bell: Arc<Notify>, dozing: Arc<AtomicBool>, slice: Duration) {
+async fn tick(shared: Weak<VmShared>, bell: Arc<Notify>, dozing: Arc<AtomicBool>, slice: Duration) {
     let mut quiet = 0;
     loop {
         let Some(vm) = shared.upgrade() else {
@@ -175,7 +177,7 @@ async fn tick(shared: Weak<Shared>, bell: Arc<Notify>, dozing: Arc<AtomicBool>, 
         let next = pool.look(&vm, now);
         quiet = if next.is_some() { 0 } else { quiet + 1 };
         if quiet <= LINGER {
-            // Whoever begins after this look is not over before that.
+            // The slice of a guest that begins after this look is not over before that.
             let left = next.map_or(slice, |next| Duration::from_nanos(next - now).min(slice));
             drop(vm);
             let _ = precise::block_until_or(Instant::now() + left, bell.notified());
@@ -197,7 +199,7 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
+impl VmShared {
     /// Runs something in the slot of this thread, and counts the time.
     pub(crate) fn on_slot<T>(&self, guest: &Arc<GuestShared>, run: impl FnOnce(&Slot) -> T) -> T {
         let GuestScheduler::Pool(pool) = &self.scheduler else {

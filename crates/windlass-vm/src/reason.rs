@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use windlass_actor::{Output, Pattern, Payload};
+use windlass_actor::{Output, Pattern};
+use windlass_value::Payload;
 
 use crate::exception::Exception;
 use crate::object::{Channel, Mutex, Semaphore};
@@ -16,15 +17,15 @@ pub enum Reason {
     AwaitTask(Task),
     /// For a while.
     Sleep(Duration),
-    /// Until the mutex is this guest's. Whoever waits longest gets it next.
+    /// Until the mutex is this guest's. The longest waiter gets it next.
     MutexLock(Mutex),
-    /// Until so many permits are this guest's. Whoever waits longest gets them first.
+    /// Until so many permits are this guest's. The longest waiter gets them first.
     SemaphoreAcquire(Semaphore, usize),
     /// Until the channel has taken this value.
     ChannelSend(Channel, Payload),
     /// Until the channel gives a value.
     ChannelReceive(Channel),
-    /// Until a message with such a topic is there, or nothing has come for so long.
+    /// Until a message with such a topic is there, or until the timeout.
     Receive {
         /// Which messages; the others stay.
         pattern: Pattern,
@@ -37,7 +38,8 @@ pub enum Reason {
     IoWait(Work),
     /// Until a command has been carried out: any that the process's host knows.
     Custom(Custom),
-    /// Until one of the waits has ended that the guest has begun ([`Budget::begin`](crate::Budget::begin)).
+    /// Until one of the waits has ended that the guest has begun
+    /// ([`Budget::begin`](crate::Budget::begin)).
     Begun,
 }
 
@@ -59,8 +61,8 @@ impl Reason {
         }
     }
 
-    /// Returns what the guest waits for, as recordings say it: with everything that the guest chose,
-    /// so that a replay notices that it chooses something else.
+    /// Returns what the guest waits for, as recordings say it: with everything that the guest
+    /// chose, so that a replay notices that it chooses something else.
     pub(crate) fn description(&self) -> String {
         let kind = self.kind().name();
         match self {
@@ -113,7 +115,7 @@ pub struct Custom(pub(crate) Box<Ask>);
 type Ask = dyn FnOnce(u64, &mut Output) + Send;
 
 impl Custom {
-    /// This one.
+    /// Makes a wait from a command.
     pub fn new<C: Send + 'static>(command: C) -> Custom {
         Custom(Box::new(move |tag, out| out.request(tag, command)))
     }

@@ -7,11 +7,12 @@ use windlass_core::sched::pool::{self, Pool};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::task::GuestShared;
+use crate::guest_shared::GuestShared;
 
 /// Interrupts an interpreter that does not look at the flag by itself: a signal to its thread, say.
 pub trait Bell: Send + Sync {
-    /// The slice of the guest that runs there is over. Called from any thread, perhaps a moment too late.
+    /// The slice of the guest that runs there is over. Called from any thread, perhaps a moment too
+    /// late.
     fn ring(&self);
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct Slot {
     shares: AtomicBool,
     /// The pool whose worker runs what is here, and which worker; always the same one.
     home: OnceLock<Option<(Weak<Pool>, usize)>>,
-    /// Who runs here, or ran here last; on the pool, where nobody else keeps that.
+    /// The guest that runs here, or ran here last; on the pool only, the reactor has it elsewhere.
     guest: Mutex<Weak<GuestShared>>,
     /// Its address, to compare: a lock less for a guest that runs here again.
     guest_address: AtomicUsize,
@@ -119,9 +120,9 @@ impl Slot {
         }
     }
 
-    /// The slice of this guest ends also if nobody else waits; true if that is new.
+    /// Lets the slice of this guest end even if no other guest waits. Returns true if that is new.
     pub(crate) fn share(&self) -> bool {
-        // Relaxed: whoever is told of it by other means reads it.
+        // Relaxed: the readers are notified by other means.
         !self.shares.swap(true, Ordering::Relaxed)
     }
 

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_actor::{ExitReason, MailboxPolicy, Payloads, Spawn};
+use windlass_actor::{ExitReason, MailboxPolicy, Spawn};
 use windlass_core::sync::atomic::Ordering;
+use windlass_value::Payloads;
 
 use crate::error::SpawnError;
 use crate::guest::Guest;
+use crate::guest_process::GuestProcess;
+use crate::guest_shared::GuestShared;
 use crate::limits::Limits;
-use crate::shell::Shell;
-use crate::task::{GuestShared, Task};
-use crate::vm::{GuestScheduler, Shared, Vm};
+use crate::task::Task;
+use crate::vm::{GuestScheduler, Vm, VmShared};
 
 /// How a guest is started, apart from the usual.
 #[derive(Default)]
@@ -24,7 +26,7 @@ pub struct SpawnOptions {
 }
 
 impl SpawnOptions {
-    /// As usual.
+    /// Options with their defaults.
     pub fn new() -> SpawnOptions {
         SpawnOptions::default()
     }
@@ -53,7 +55,7 @@ impl SpawnOptions {
         self
     }
 
-    /// The guest that starts it is told of its end; of no meaning if that is none.
+    /// Lets the guest that starts it monitor it. No effect if no guest starts it.
     pub fn monitored(mut self) -> SpawnOptions {
         self.monitored = true;
         self
@@ -80,7 +82,8 @@ impl Vm {
         self.shared().spawn_from(None, Box::new(guest), options)
     }
 
-    /// Starts a guest in a process that somebody else describes: a supervisor that starts its children, say.
+    /// Starts a guest in a process with these options: for a supervisor that starts its children,
+    /// say.
     ///
     /// ```
     /// use windlass_actor::supervisor::{ChildSpec, Strategy, Supervisor};
@@ -137,10 +140,10 @@ impl Vm {
     }
 }
 
-impl Shared {
+impl VmShared {
     /// Starts a guest for another one, or for Rust code.
     pub(crate) fn spawn_from(
-        self: &Arc<Shared>,
+        self: &Arc<VmShared>,
         parent: Option<&Arc<GuestShared>>,
         guest: Box<dyn Guest>,
         options: SpawnOptions,
@@ -172,7 +175,7 @@ impl Shared {
     }
 
     fn start(
-        self: &Arc<Shared>,
+        self: &Arc<VmShared>,
         spawn: Spawn,
         parent: Option<&Arc<GuestShared>>,
         guest: Box<dyn Guest>,
@@ -194,7 +197,7 @@ impl Shared {
             parent.tasks.fetch_add(1, Ordering::Relaxed);
         }
         self.woke_up();
-        let shell = Shell::new(shared, in_shell, parent.is_none());
+        let shell = GuestProcess::new(shared, in_shell, parent.is_none());
         // If it is not started, the shell is closed, and finishes the guest.
         spawn.step_at(Box::new(shell), "main", Payloads::new())?;
         Ok(task)

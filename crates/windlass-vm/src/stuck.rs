@@ -2,17 +2,18 @@
 //!
 //! A guest that is asked to make room comes to the end of its step: guest code is preempted, and
 //! functions of the host must not block. One that is inside a function of the host which does not
-//! return cannot be ended by anybody. Its thread is given up: the guest is named, and another
-//! worker takes the place of its thread, so that the others go on. That costs a thread each, so
-//! there are at most [`MOST`] of them; when there are as many, no new guest is started, and the
-//! error names those that are stuck. If the guest comes back after all, its thread goes on, and the
-//! other worker leaves.
+//! return cannot be ended. Its thread is given up: the guest is named, and another worker takes the
+//! place of its thread, so that the others go on. That costs a thread each, so there are at most
+//! [`MOST`] of them; when there are as many, no new guest is started, and the error names those
+//! that are stuck. If the guest comes back after all, its thread goes on, and the other worker
+//! leaves.
 //!
-//! Who looks: on the pool the ticker, which asks every guest to make room when its slice is over. On
-//! the reactor the control loop: it asks a guest when its slice is over and another guest waits for
-//! the slot, and otherwise when half of the patience is over, too ([`StuckGuests::ask_at`]). A timer
-//! wakes the control loop for that and for the end of the patience; there is none while no guest is
-//! inside a step. No guest is taken for stuck where instructions count: time does not, there.
+//! Who looks: on the pool the ticker, which asks every guest to make room when its slice is over.
+//! On the reactor the control loop: it asks a guest when its slice is over and another guest waits
+//! for the slot, and otherwise when half of the patience is over, too ([`StuckGuests::ask_at`]). A
+//! timer wakes the control loop for that and for the end of the patience; there is none while no
+//! guest is inside a step. No guest is taken for stuck where instructions count: time does not,
+//! there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +22,8 @@ use windlass_core::sched::Replacement;
 use windlass_core::sync::Mutex;
 
 use crate::error::SpawnError;
+use crate::guest_shared::GuestShared;
 use crate::slot::Slot;
-use crate::task::GuestShared;
 
 /// How many guests may be stuck before new ones are refused.
 pub(crate) const MOST: usize = 4;
@@ -126,7 +127,8 @@ impl StuckGuests {
         drop(returned);
     }
 
-    /// Who is stuck at the moment, not counting those that have come back since somebody looked.
+    /// Returns the names of the guests that are stuck, without those that have returned since the
+    /// last look.
     pub(crate) fn current_names(&self) -> Vec<String> {
         self.forget_returned();
         self.names()

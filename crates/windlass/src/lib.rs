@@ -9,21 +9,37 @@
 //! }
 //! ```
 //!
-//! Names are those a tokio user guesses: [`spawn`], [`JoinHandle`], [`task::yield_now`],
+//! Names are those a tokio user guesses: [`spawn`], [`task::JoinHandle`], [`task::yield_now`],
 //! [`spawn_blocking`], [`task::LocalSet`]. What is different is written down: see
 //! `docs/contracts/engine.md` for the order, delivery and cancellation that the engine promises.
 #![forbid(unsafe_code)]
 
+pub use windlass_core::block_on;
 pub use windlass_io::{command, fs, net, signal};
 pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
-    Backend, BlockingSnapshot, BuildError, Builder, ChildError, EnterGuard, Graceful,
-    GracefulReport, GroupClosed, Handle, NoRuntime, NotInScope, ResizeError, Runtime,
-    RuntimeSnapshot, SchedPolicy, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
-    SupervisorGroup, TaskGroup, TaskLocal, TrySpawnError, coroutine, dispatch, fork_join, join_all,
-    race, spawn, spawn_blocking, task, task_local, time,
+    Runtime, TaskGroup, coroutine, dispatch, fork_join, spawn, spawn_blocking, task_local, time,
 };
-pub use windlass_sync::{CancellationToken, Cancelled, DropGuard, Limit, channel};
+pub use windlass_sync::CancellationToken;
+
+/// Making, finding, resizing and ending a runtime.
+pub mod runtime {
+    pub use windlass_runtime::{
+        Backend, BuildError, Builder, EnterGuard, Graceful, GracefulReport, Handle, NoRuntime,
+        ResizeError, Runtime, SchedPolicy, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
+        TrySpawnError,
+    };
+}
+
+/// Tasks: handles, local sets, groups, task-locals, and what a running task can ask for.
+pub mod task {
+    pub use windlass_core::task::JoinHandle;
+    pub use windlass_runtime::task::*;
+    pub use windlass_runtime::{
+        ChildError, GroupClosed, NotInScope, SupervisorGroup, TaskGroup, TaskLocal, join_all, race,
+        spawn, spawn_blocking,
+    };
+}
 
 /// The deterministic simulator: a runtime on one thread, with virtual time, seeded choices and a
 /// simulated network.
@@ -32,15 +48,30 @@ pub mod simulator {
     pub use windlass_runtime::simulator::{ExpectPanics, Step, Trace, expect_panics, explore};
 }
 
-/// Locks and meeting points for tasks and plain threads, and the channels under the names that
-/// tokio gives them.
+/// Channels, locks, meeting points and cancellation, for tasks and plain threads.
 pub mod sync {
     pub use windlass_sync::channel::{broadcast, mpmc, mpsc, oneshot, watch};
     pub use windlass_sync::lock::*;
+    pub use windlass_sync::{CancellationToken, Cancelled, DropGuard, Limit};
 }
 
+/// tokio as a guest, for libraries that know no other runtime (feature `tokio-guest`).
 #[cfg(feature = "tokio-guest")]
-pub use windlass_tokio_guest::{GuestError, TokioCompat, WithTokio, try_with_tokio, with_tokio};
+pub use windlass_tokio_guest as tokio_guest;
+
+/// The one value that crosses boundaries: messages, arguments and results of guests, what the edges
+/// of graphs carry.
+pub mod value {
+    pub use windlass_value::{
+        Data, DecodeError, Opaque, Payload, PayloadList, PayloadMap, Payloads, Unwritable,
+    };
+}
+
+/// Recordings of graphs and guests: why one cannot be used, and where a replay differs.
+#[cfg(any(feature = "graph", feature = "vm"))]
+pub mod record {
+    pub use windlass_record::{Difference, RecordingError};
+}
 
 /// Processes: PIDs, mailboxes, commands, links, monitors, supervisors.
 pub use windlass_actor as process;
@@ -66,17 +97,14 @@ pub use windlass_lua as lua;
 #[cfg(feature = "http")]
 pub use windlass_http as http;
 
-pub use windlass_core::block_on;
-pub use windlass_core::task::{AbortHandle, JoinError, JoinHandle};
-pub use windlass_runtime::task::{shield, spawn_local, yield_now};
-
 /// Seeing inside: snapshots, entities, events, stalls.
 pub mod observe {
     pub use windlass_core::observe::{
         Event, EventKind, PoolSnapshot, Recording, Stall, StuckWorker, WorkerSnapshot, WorkerState,
     };
+    pub use windlass_runtime::BlockingSnapshot;
     pub use windlass_runtime::observe::{
-        Cursor, Entity, Observe, Page, Query, Sample, SampleKind, SourceSnapshot,
+        Cursor, Entity, Observe, Page, Query, RuntimeSnapshot, Sample, SampleKind, SourceSnapshot,
     };
 }
 
@@ -110,13 +138,6 @@ pub mod __private {
             }
         }
     }
-}
-
-/// What most programs import.
-pub mod prelude {
-    pub use crate::{
-        CancellationToken, JoinHandle, Runtime, TaskGroup, spawn, spawn_blocking, yield_now,
-    };
 }
 
 /// An error of any kind, for programs that only report it.

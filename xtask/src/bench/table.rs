@@ -28,7 +28,7 @@ pub(super) fn comparison(report: &Report) -> String {
     heads.push("ratio");
     heads.extend(with_worst.then_some("worst ratio"));
     let mut text = format!(
-        "{}, {} cores, {} workers, median of {} rounds. Ratio: {OURS} to the best peer that finished all its runs.\n\n",
+        "{}, {} cores, {} workers, median of {} rounds. Ratio: {OURS} to the best peer that finished\nall its runs.\n\n",
         report.date, report.cores, report.workers, report.rounds
     );
     push_row(&mut text, &heads);
@@ -128,7 +128,7 @@ mod tests {
         report.lines[1].results[1].hung = 2;
         let text = comparison(&report);
         let expected = "2025-01-31, 2 cores, 2 workers, median of 9 rounds. \
-            Ratio: windlass to the best peer that finished all its runs.\n\n\
+            Ratio: windlass to the best peer that finished\nall its runs.\n\n\
             | workload | unit | windlass | x | y | ratio |\n\
             |---|---|---|---|---|---|\n\
             | spawn | ns | 41.3 | 100 |  | 0.41 |\n\

@@ -8,65 +8,8 @@ const COLUMNS: usize = 100;
 /// Words of a doc comment.
 const WORDS: usize = 3;
 
-/// Folders and files that do not keep to it yet. The list may only become shorter: nothing is
-/// added, and a line that excuses nothing any more is a finding.
-const NOT_YET: &[&str] = &[
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "bench/",
-    "crates/windlass-cli/",
-    "crates/windlass-components/",
-    "crates/windlass-core/src/sched/SLEEP.md",
-    "crates/windlass-graph/",
-    "crates/windlass-http/",
-    "crates/windlass-lua/",
-    "crates/windlass-plan/",
-    "crates/windlass-actor/",
-    "crates/windlass-value/",
-    "crates/windlass-vm/",
-    "docs/",
-    "fuzz/",
-];
-
-/// What was found in all files, with and without an excuse.
-#[derive(Default)]
-pub(super) struct Prose {
-    problems: Vec<Problem>,
-    /// For each line of `NOT_YET`, whether it excused anything.
-    used: [bool; NOT_YET.len()],
-}
-
-impl Prose {
-    /// Checks the comments of a Rust file.
-    pub(super) fn check_rust(&mut self, file: &str, source: &str) {
-        self.add(file, check_rust(file, source));
-    }
-
-    /// Checks the lines of a Markdown file.
-    pub(super) fn check_markdown(&mut self, file: &str, source: &str) {
-        self.add(file, check_markdown(file, source));
-    }
-
-    fn add(&mut self, file: &str, problems: Vec<Problem>) {
-        match NOT_YET.iter().position(|path| file.starts_with(path)) {
-            Some(index) => self.used[index] |= !problems.is_empty(),
-            None => self.problems.extend(problems),
-        }
-    }
-
-    /// Returns the problems that nothing excuses, and the excuses that nothing needs.
-    pub(super) fn finish(mut self) -> Vec<Problem> {
-        let unused = NOT_YET.iter().zip(self.used).filter(|(_, used)| !used);
-        let unused = unused.map(|(path, _)| Problem::NeedlessExcuse { path });
-        self.problems.extend(unused);
-        self.problems
-    }
-}
-
 /// Checks the comments of a Rust file.
-fn check_rust(file: &str, source: &str) -> Vec<Problem> {
+pub(super) fn check_rust(file: &str, source: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut in_code = false;
     // The first line of the doc comment that goes on, and its words.
@@ -100,7 +43,7 @@ fn check_rust(file: &str, source: &str) -> Vec<Problem> {
 }
 
 /// Checks the lines of a Markdown file.
-fn check_markdown(file: &str, source: &str) -> Vec<Problem> {
+pub(super) fn check_markdown(file: &str, source: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut in_code = false;
     for (index, line) in source.lines().enumerate() {
@@ -173,21 +116,5 @@ mod tests {
         assert_eq!(lines(&check_rust("a.rs", &source)), [(1, false)]);
         let page = format!("{wide}\n| {wide}|\n```\n{wide}\n```\n[a]({link})\n");
         assert_eq!(lines(&check_markdown("a.md", &page)), [(1, false)]);
-    }
-
-    #[test]
-    fn a_folder_of_the_list_is_excused_until_it_is_tidy() {
-        let mut prose = Prose::default();
-        prose.check_rust("crates/windlass-http/src/lib.rs", "/// It.\nfn a() {}\n");
-        prose.check_markdown("docs/a.md", "It is short.\n");
-        let found = prose.finish();
-        let needless = |path| Problem::NeedlessExcuse { path };
-        assert!(!found.contains(&needless("crates/windlass-http/")));
-        assert!(found.contains(&needless("docs/")));
-        assert!(
-            !found
-                .iter()
-                .any(|found| matches!(found, Problem::ShortDoc { .. }))
-        );
     }
 }

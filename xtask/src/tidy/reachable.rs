@@ -49,7 +49,6 @@ fn roots(workspace: &Workspace, metadata: &Value, sources: &BTreeSet<&str>) -> V
         let relative = std::path::Path::new(path)
             .strip_prefix(&workspace.root)
             .ok()?;
-        // Examples lie outside of their package: `crates/windlass/../../examples`.
         Some(joined("", &relative.to_string_lossy()))
     };
     let mut roots: Vec<String> = paths.filter_map(below).collect();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use windlass_runtime::time::{Instant, sleep, sleep_until};
 use windlass_sync::channel::mpmc;
+use windlass_value::{Payload, Payloads, Pid};
 
 use super::{Commands, Completer, YieldError};
 use crate::error::SpawnError;
@@ -17,8 +18,6 @@ use crate::exit::MonitorRef;
 use crate::message::{Message, Topic};
 use crate::spawn::{ProcessHandle, Spawn};
 use crate::step::Process;
-use windlass_value::Pid;
-use windlass_value::{Payload, Payloads};
 
 /// Completes after a while.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +26,7 @@ pub struct Sleep(pub Duration);
 /// Completes at once with a number for [`StopTimer`]; after a while the process gets a message.
 #[derive(Debug, Clone)]
 pub struct Timer {
-    /// When.
+    /// The delay until the message.
     pub after: Duration,
     /// What the message is about.
     pub topic: Topic,
@@ -35,11 +34,12 @@ pub struct Timer {
     pub payload: Payload,
 }
 
-/// Completes at once with a number for [`StopTimer`]; from then on the process gets a message in every
-/// period, until that, its end, or other code. A message that finds the mailbox full is left out.
+/// Completes at once with a number for [`StopTimer`]; from then on the process gets a message in
+/// every period, until that, its end, or other code. A message that finds the mailbox full is left
+/// out.
 #[derive(Debug, Clone)]
 pub struct Ticker {
-    /// How often.
+    /// The time between two messages.
     pub every: Duration,
     /// What the messages are about.
     pub topic: Topic,
@@ -49,13 +49,13 @@ pub struct Ticker {
 #[derive(Debug, Clone, Copy)]
 pub struct StopTimer(pub u64);
 
-/// Sends a message; completes when it is in the mailbox, or says why not. It says that it is from this
-/// process.
+/// Sends a message; completes when it is in the mailbox, or says why not. It says that it is from
+/// this process.
 #[derive(Debug, Clone)]
 pub struct Send {
-    /// To whom.
+    /// The process that gets the message.
     pub to: Pid,
-    /// What.
+    /// The message that is sent.
     pub message: Message,
 }
 
@@ -95,7 +95,7 @@ impl SpawnProcess {
         self
     }
 
-    /// The process that asks is told of its end.
+    /// Lets the process that asks monitor it.
     pub fn monitored(mut self) -> SpawnProcess {
         self.monitored = true;
         self
@@ -133,17 +133,17 @@ impl fmt::Debug for SpawnProcess {
     }
 }
 
-/// Starts a process and completes with what it ends with. If the process that asks ends first, the other is
-/// told to stop.
+/// Starts a process and completes with what it ends with. If the process that asks ends first, the
+/// other is cancelled.
 #[derive(Debug)]
 pub struct Exec(pub SpawnProcess);
 
-/// Tells a process to stop.
+/// Cancels a process.
 #[derive(Debug, Clone)]
 pub struct Cancel {
-    /// Which.
+    /// The process that is cancelled.
     pub pid: Pid,
-    /// Why.
+    /// The reason of the cancel.
     pub reason: Arc<str>,
 }
 
@@ -171,7 +171,7 @@ pub struct Demonitor(pub u64);
 #[derive(Debug, Clone)]
 pub struct Register(pub Arc<str>);
 
-/// Completes with the PID of whoever has this name, or nil.
+/// Completes with the PID of the process with this name, or nil.
 #[derive(Debug, Clone)]
 pub struct Whereis(pub Arc<str>);
 
@@ -186,9 +186,9 @@ pub struct Leave(pub Arc<str>);
 /// Sends a message to all members of a group; completes with how many got it.
 #[derive(Debug, Clone)]
 pub struct Broadcast {
-    /// To whom.
+    /// The group that gets the message.
     pub group: Arc<str>,
-    /// What.
+    /// The message that is sent.
     pub message: Message,
 }
 
@@ -198,7 +198,7 @@ type Job = Box<dyn FnOnce() -> Result<Payload, YieldError> + ThreadSend>;
 pub struct Blocking(Job);
 
 impl Blocking {
-    /// This closure.
+    /// Makes the command from a closure.
     pub fn new<F>(f: F) -> Blocking
     where
         F: FnOnce() -> Result<Payload, YieldError> + ThreadSend + 'static,
@@ -219,7 +219,7 @@ type Answer = Pin<Box<dyn Future<Output = Result<Payload, YieldError>> + ThreadS
 pub struct Run(Answer);
 
 impl Run {
-    /// This future.
+    /// Makes the command from a future.
     pub fn new<F>(future: F) -> Run
     where
         F: Future<Output = Result<Payload, YieldError>> + ThreadSend + 'static,
@@ -234,12 +234,13 @@ impl fmt::Debug for Run {
     }
 }
 
-/// Sends a value into a channel; completes when it is in, or fails with the value if nobody can receive it.
+/// Sends a value into a channel; completes when it is in, or fails with the value if the channel
+/// has no receiver.
 #[derive(Debug)]
 pub struct ChannelSend {
-    /// Where.
+    /// The channel that gets the value.
     pub sender: mpmc::Sender<Payload>,
-    /// What.
+    /// The value that is sent.
     pub value: Payload,
 }
 
@@ -247,8 +248,8 @@ pub struct ChannelSend {
 #[derive(Debug)]
 pub struct ChannelReceive(pub mpmc::Receiver<Payload>);
 
-/// Receives a value from whichever channel has one first; completes with the list of its place and the
-/// value, or fails when all are closed. Those that lose give nothing away.
+/// Receives a value from whichever channel has one first; completes with the list of its place and
+/// the value, or fails when all are closed. Those that lose give nothing away.
 #[derive(Debug)]
 pub struct Select(pub Vec<mpmc::Receiver<Payload>>);
 
@@ -362,7 +363,11 @@ fn add_processes(commands: &mut Commands) {
 
 fn add_names(commands: &mut Commands) {
     commands.add(|Register(name): Register, completer: Completer| {
-        let registered = completer.host().0.give_name(name, &completer.process());
+        let registered = completer
+            .host()
+            .0
+            .names
+            .register(name, &completer.process());
         completer.answer(match registered {
             Ok(()) => Ok(Payload::Nil),
             Err(error) => Err(YieldError::Failed(error.to_string().into())),

@@ -1,7 +1,8 @@
 //! Commands: what step machines ask for, who carries it out, and how the answer comes back.
 //!
-//! Commands are open: any type can be one. A host maps each type to a handler when it is built; those of
-//! this module are there already. A handler gets a [`Completer`], which may go anywhere and answers once.
+//! Commands are open: any type can be one. A host maps each type to a handler when it is built;
+//! those of this module are there already. A handler gets a [`Completer`], which may go anywhere
+//! and answers once.
 //!
 //! ```
 //! use windlass_actor::command::Completer;
@@ -31,6 +32,7 @@ use std::task::Poll;
 
 use windlass_core::task::contain;
 use windlass_sync::CancellationToken;
+use windlass_value::{Payload, Pid};
 
 pub use self::built_in::{
     Blocking, Broadcast, Cancel, ChannelReceive, ChannelSend, Demonitor, Exec, Join, Leave, Link,
@@ -42,8 +44,6 @@ use crate::exit::{ExitReason, message_of};
 use crate::host::Host;
 use crate::message::Message;
 use crate::shell::{Core, Resident, Signal};
-use windlass_value::Payload;
-use windlass_value::Pid;
 
 /// Why what was asked for is not there.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,13 +126,13 @@ type Dispatch = Box<dyn Fn(Box<dyn Any + std::marker::Send>, Completer) + std::m
 
 /// The handlers of a host.
 #[derive(Default)]
-pub(crate) struct Commands(HashMap<TypeId, Dispatch, BuildHasherDefault<OfTypeId>>);
+pub(crate) struct Commands(HashMap<TypeId, Dispatch, BuildHasherDefault<TypeIdHasher>>);
 
 /// The ids of types are well spread already.
 #[derive(Default)]
-struct OfTypeId(u64);
+struct TypeIdHasher(u64);
 
-impl Hasher for OfTypeId {
+impl Hasher for TypeIdHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -176,7 +176,8 @@ impl Commands {
 }
 
 /// Answers one command, once, from any thread. Dropped without an answer it says
-/// [`YieldError::Abandoned`]. If the process has ended or goes on with other code, the answer goes nowhere.
+/// [`YieldError::Abandoned`]. If the process has ended or goes on with other code, the answer goes
+/// nowhere.
 #[must_use = "dropping it completes the command with Abandoned"]
 pub struct Completer {
     /// None once it has answered.
@@ -203,12 +204,12 @@ impl Completer {
         self.core().shell.pid
     }
 
-    /// Its host.
+    /// Returns the host of the process that asked.
     pub fn host(&self) -> Host {
         Host(self.core().shell.host.clone())
     }
 
-    /// A token that is cancelled when nobody wants the answer any more.
+    /// Returns a token that is cancelled when the answer is no longer wanted.
     pub fn token(&self) -> CancellationToken {
         self.core().shell.context()
     }
@@ -217,7 +218,7 @@ impl Completer {
         self.core().clone()
     }
 
-    /// It worked.
+    /// Completes the command with this value.
     #[inline]
     pub fn complete(self, value: impl Into<Payload>) {
         self.answer(Ok(value.into()));
@@ -245,7 +246,7 @@ impl Completer {
         }
     }
 
-    /// Answers with what the future gives; it is dropped when nobody wants that any more.
+    /// Answers with the result of a future, which is dropped when the answer is no longer wanted.
     pub fn spawn<F>(self, future: F)
     where
         F: Future<Output = Result<Payload, YieldError>> + std::marker::Send + 'static,

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::shell::Resident;
 use windlass_value::Pid;
+
+use crate::shell::Resident;
 
 /// A process at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
-    /// Its PID.
+    /// The PID of the process.
     pub pid: Pid,
-    /// Its names.
+    /// The names that are registered for it.
     pub names: Vec<Arc<str>>,
     /// What it is doing.
     pub state: ProcessState,

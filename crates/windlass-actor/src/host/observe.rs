@@ -3,11 +3,11 @@
 use windlass_core::sync::atomic::Ordering;
 use windlass_runtime::observe::{Cursor, Entity, Observe, Page, Sample};
 
+use super::HostShared;
 use super::info::info;
-use super::{ONE, Shared};
 use crate::shell::Resident;
 
-impl Observe for Shared {
+impl Observe for HostShared {
     fn source(&self) -> &'static str {
         "processes"
     }
@@ -17,26 +17,26 @@ impl Observe for Shared {
     }
 
     fn samples(&self, take: &mut dyn FnMut(Sample)) {
-        let live = self.counts.live.load(Ordering::Relaxed) / ONE;
+        let live = self.population.live();
         take(Sample::gauge("live", live));
-        let spawned = self.counts.latest.load(Ordering::Relaxed);
+        let spawned = self.population.spawned();
         take(Sample::counter("spawned", spawned));
         let unread = self.unread_at_exit.load(Ordering::Relaxed);
         take(Sample::counter("unread_at_exit", unread));
-        take(Sample::gauge("names", self.names.lock().len()));
+        take(Sample::gauge("names", self.names.len()));
     }
 
     /// A position is a shard of the table and the number of a PID in it.
     fn entities(&self, page: &mut Page<'_>) -> Option<Cursor> {
         let after = page.after();
-        for (shard, part) in self.shards.iter().zip(0_u64..).skip(after.part as usize) {
+        for (part, mut residents) in self.residents.shards_from(after.part) {
             let first = if part == after.part {
                 after.position
             } else {
                 0
             };
-            // Without the lock: what is shown of a process may run code of its mailbox.
-            let mut residents: Vec<_> = shard.lock().iter().map(|it| it.0.clone()).collect();
+            // Without the lock of the shard: what is shown of a process may run code of its
+            // mailbox.
             residents.retain(|resident| resident.shell().pid.number() >= first);
             residents.sort_unstable_by_key(|resident| resident.shell().pid.number());
             for resident in residents {

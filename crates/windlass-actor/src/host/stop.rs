@@ -4,18 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::sync::atomic::Ordering;
 use windlass_runtime::frontend::{FrontEnd, Stopping};
 use windlass_runtime::time::{Instant, timeout_at};
+use windlass_value::{Payload, Pid};
 
-use super::{CLOSED, ONE, Shared};
+use super::HostShared;
 use crate::bonds::announce;
 use crate::exit::ExitReason;
 use crate::shell::{Resident, SHUTDOWN, Shell, Signal};
-use windlass_value::Payload;
-use windlass_value::Pid;
 
-/// How far it is.
+/// The state of the shutdown.
 #[derive(Default)]
 pub(super) enum Shutdown {
     #[default]
@@ -51,7 +49,7 @@ impl fmt::Display for Stuck {
     }
 }
 
-/// A process that was told to stop, did not in time, and was ended by a kill.
+/// A process that was cancelled, did not end in time, and was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Killed {
@@ -97,7 +95,7 @@ pub struct StopReport {
     pub killed: Vec<Killed>,
 }
 
-impl Shared {
+impl HostShared {
     pub(super) async fn stop_all(&self, timeout: Duration) -> StopReport {
         loop {
             let over = self.emptied.notified();
@@ -122,10 +120,9 @@ impl Shared {
 
     async fn stop_first(&self, timeout: Duration) -> StopReport {
         let deadline = Instant::now() + timeout;
-        // AcqRel: pairs with `release`. Who reserved before and is in no shard yet sees it in `is_closed`.
-        self.counts.live.fetch_or(CLOSED, Ordering::AcqRel);
+        self.population.close();
         let reason: Arc<str> = SHUTDOWN.into();
-        for process in self.all() {
+        for process in self.residents.all() {
             // The others are stopped by their supervisors, each in its turn.
             if !process.shell().is_supervised() {
                 process.shell().signal(Signal::Cancel(reason.clone()));
@@ -135,7 +132,7 @@ impl Shared {
             return StopReport::default();
         }
         let mut killed = Vec::new();
-        for process in self.all() {
+        for process in self.residents.all() {
             let shell = process.shell();
             let (name, spawned_at) = described(shell);
             killed.push(Killed {
@@ -152,13 +149,13 @@ impl Shared {
             let stuck = Vec::new();
             return StopReport { stuck, killed };
         }
-        let left = self.all();
+        let left = self.residents.all();
         let name = |process: &Arc<dyn Resident>| {
             let shell = process.shell();
             let in_step = shell.kill();
-            // What it has is free, and whoever waits for it waits no longer.
+            // Its names and groups are free, and tasks that wait for its end are notified.
             let (names, groups) = shell.names_and_groups();
-            self.release_names(shell.pid, &names);
+            self.names.release(shell.pid, &names);
             self.leave_groups(shell.pid, &groups);
             announce(shell, ExitReason::Killed, Payload::Nil);
             let (name, spawned_at) = described(shell);
@@ -178,7 +175,7 @@ impl Shared {
     async fn empty(&self) {
         loop {
             let emptied = self.emptied.notified();
-            if self.counts.live.load(Ordering::Acquire) / ONE == 0 {
+            if self.population.live() == 0 {
                 return;
             }
             emptied.await;
@@ -195,7 +192,7 @@ fn described(shell: &Shell) -> (Option<String>, Option<String>) {
     )
 }
 
-impl FrontEnd for Shared {
+impl FrontEnd for HostShared {
     fn stop(self: Arc<Self>, timeout: Duration) -> Stopping {
         Box::pin(async move {
             let report = self.stop_all(timeout).await;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Growing pauses between attempts: each is at least `factor` times the one before, up to `most`. A little
-/// chance is added on top, so that many that failed together do not come back together.
+/// Growing pauses between attempts: each is at least `factor` times the one before, up to `most`. A
+/// little chance is added on top, so that many that failed together do not come back together.
 ///
 /// ```
 /// use std::time::Duration;

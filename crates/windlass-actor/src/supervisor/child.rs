@@ -4,18 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_value::Pid;
+
 use super::Supervisor;
 use crate::error::SpawnError;
 use crate::exit::ExitReason;
 use crate::spawn::Spawn;
-use windlass_value::Pid;
 
 /// When a child is started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// Always.
+    /// Restarted after every end.
     Permanent,
-    /// When it did not end normally and was not told to stop.
+    /// When it did not end normally and was not cancelled.
     Transient,
     /// Never; it is forgotten when it ends.
     Temporary,
@@ -54,8 +55,8 @@ pub struct ChildSpec {
 }
 
 impl ChildSpec {
-    /// A permanent child. `start` starts it with the [`Spawn`] it is given, which ties it to the supervisor,
-    /// and gives its PID.
+    /// A permanent child. `start` starts it with the [`Spawn`] it is given, which ties it to the
+    /// supervisor, and gives its PID.
     pub fn new<F>(id: impl Into<Arc<str>>, start: F) -> ChildSpec
     where
         F: Fn(Spawn) -> Result<Pid, SpawnError> + Send + Sync + 'static,
@@ -80,7 +81,7 @@ impl ChildSpec {
         self
     }
 
-    /// Started again when it did not end normally and was not told to stop.
+    /// Started again when it did not end normally and was not cancelled.
     pub fn transient(self) -> ChildSpec {
         self.restart(Restart::Transient)
     }

@@ -31,6 +31,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_value::Pid;
+
 pub use self::backoff::Backoff;
 pub use self::child::{ChildSpec, Restart};
 use self::run::Order;
@@ -40,7 +42,6 @@ use crate::error::{AskError, SpawnError};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
 use crate::spawn::Spawn;
-use windlass_value::Pid;
 
 /// What a supervisor does when a child has to be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +89,8 @@ impl Supervisor {
         }
     }
 
-    /// One restart more than `most` within `time`, and it gives up: it stops its children and ends with an
-    /// error, which is its own supervisor's to deal with.
+    /// One restart more than `most` within `time`, and it gives up: it stops its children and ends
+    /// with an error, which is its own supervisor's to deal with.
     pub fn intensity(mut self, most: usize, time: Duration) -> Supervisor {
         self.most_restarts = most;
         self.within = time;
@@ -128,8 +129,8 @@ impl Supervisor {
     }
 }
 
-/// A supervisor that was started. Cheap to clone; dropping it changes nothing. [`Host::supervisor`] finds it
-/// by its PID.
+/// A supervisor that was started. Cheap to clone; dropping it changes nothing. [`Host::supervisor`]
+/// finds it by its PID.
 #[derive(Debug, Clone)]
 pub struct SupervisorHandle {
     process: Address<Order>,
@@ -221,7 +222,7 @@ impl SupervisorHandle {
             .map_err(SupervisorError::Ask)
     }
 
-    /// Tells it to stop: its children first, the last first.
+    /// Cancels it: its children end first, the last one first.
     pub fn cancel(&self, reason: impl Into<Arc<str>>) {
         self.process.cancel(reason);
     }

@@ -1,16 +1,17 @@
 //! The supervisor at work.
 //!
-//! It is an async process that traps links. What it decides is in three places: [`Running::ended`] (a child
-//! has ended: again, or not), [`Running::again`] (who is affected, and after what pause), and
-//! [`Running::start_due`] (what is due is started, in order).
+//! It is an async process that traps links. What it decides is in three places:
+//! [`RunningSupervisor::ended`] (a child has ended: again, or not), [`RunningSupervisor::again`]
+//! (who is affected, and after what pause), and [`RunningSupervisor::start_due`] (what is due is
+//! started, in order).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::task::contain;
 use windlass_runtime::time::{Instant, timeout, timeout_at};
+use windlass_value::Pid;
 
 use super::child::{ChildSpec, Restart};
 use super::tree::{Tree, TreeChild};
@@ -19,7 +20,6 @@ use crate::actor::{Context, Event};
 use crate::address::Reply;
 use crate::error::{AskError, SpawnError};
 use crate::exit::{ActorError, ExitReason, Exited};
-use windlass_value::Pid;
 
 /// What a supervisor is asked.
 pub(crate) enum Order {
@@ -41,7 +41,7 @@ struct Child {
     due: Option<Instant>,
 }
 
-struct Running {
+struct RunningSupervisor {
     settings: Supervisor,
     ctx: Context<Order>,
     children: Vec<Child>,
@@ -55,7 +55,7 @@ const AFTER_KILL: Duration = Duration::from_secs(1);
 pub(super) async fn run(mut settings: Supervisor, ctx: Context<Order>) -> Result<(), ActorError> {
     ctx.trap_links(true);
     let specs = std::mem::take(&mut settings.children);
-    let mut running = Running {
+    let mut running = RunningSupervisor {
         settings,
         ctx,
         children: Vec::new(),
@@ -66,7 +66,7 @@ pub(super) async fn run(mut settings: Supervisor, ctx: Context<Order>) -> Result
     result
 }
 
-impl Running {
+impl RunningSupervisor {
     async fn work(&mut self, specs: Vec<ChildSpec>) -> Result<(), ActorError> {
         for spec in specs {
             if self.place_of(&spec.id).is_some() {
@@ -148,13 +148,13 @@ impl Running {
         let spawn = self.ctx.linked().supervised();
         let started = catch_unwind(AssertUnwindSafe(|| (spec.start)(spawn)));
         let pid = started.unwrap_or_else(|panic| {
-            let reason = ExitReason::of_panic(&*panic);
-            contain(|| drop(panic));
+            let reason = ExitReason::of_panic(panic);
             Err(SpawnError::Init(reason))
         })?;
         // It may have been started in another way; linking twice changes nothing.
         self.ctx.link(pid);
-        // A supervisor counts as started when its own children are. It never waits for those above it.
+        // A supervisor counts as started when its own children are. It never waits for those above
+        // it.
         if let Some(below) = self.ctx.host().address::<Order>(pid)
             && let Err(AskError::NoAnswer) = below.ask_within(PATIENCE, Order::Ready).await
         {
@@ -196,7 +196,7 @@ impl Running {
     async fn ended(&mut self, exited: Exited) -> Result<(), ActorError> {
         let is_it = |child: &Child| child.pid == Some(exited.pid);
         let Some(place) = self.children.iter().position(is_it) else {
-            // It was stopped on purpose, or its parent has linked itself to somebody.
+            // It was stopped on purpose, or its parent has linked itself to another process.
             return Ok(());
         };
         self.children[place].pid = None;
@@ -210,7 +210,8 @@ impl Running {
         Ok(())
     }
 
-    /// A child has to be started again, and with it those that the strategy says; or it was once too often.
+    /// A child has to be started again, and with it those that the strategy says; or it was once
+    /// too often.
     async fn again(&mut self, place: usize) -> Result<(), ActorError> {
         let now = Instant::now();
         self.recent.push_back(now);
@@ -268,7 +269,7 @@ impl Running {
         }
     }
 
-    /// Stops a child if it runs: it is told, and after its time killed.
+    /// Stops a child if it runs: cancels it, and kills it after its time.
     async fn stop(&mut self, place: usize) {
         let child = &mut self.children[place];
         child.due = None;

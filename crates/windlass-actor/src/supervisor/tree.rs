@@ -4,16 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_value::Pid;
+
 use super::Strategy;
 use super::child::Restart;
 use crate::exit::ExitReason;
-use windlass_value::Pid;
 
 /// A supervisor and everything below it at one moment.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Tree {
-    /// The supervisor.
+    /// The PID of the supervisor.
     pub pid: Pid,
     /// What it does when a child ends.
     pub strategy: Strategy,

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use windlass_actor::{
-    ActorError, ActorEvent, Bond, Context, Events, ExitReason, Exited, Host, Message, Output,
-    Payload, Payloads, Pid, Process, ProcessContext, Status,
+    ActorError, ActorEvent, Bond, Context, Events, ExitReason, Exited, Host, Message, Output, Pid,
+    Process, ProcessContext, Status,
 };
 use windlass_runtime::{join_all, time};
+use windlass_value::{Payload, Payloads};
 
 use crate::support::{Log, eventually, everywhere, expect_panics, idle, real, waits};
 
@@ -223,7 +224,8 @@ fn an_undone_link_does_not_count_even_if_the_other_has_ended_meanwhile() {
     });
 }
 
-/// Out of routing, context cancelled, `close`, names and groups, monitors: whoever is told finds all free.
+/// Out of routing, context cancelled, `close`, names and groups, monitors: a process that is
+/// notified finds all free.
 #[test]
 fn the_order_of_an_end() {
     struct Owner(Log<String>, Option<ProcessContext>);
@@ -301,7 +303,8 @@ fn the_order_of_an_end() {
     });
 }
 
-/// Links, ends and monitors at the same time: everybody who is tied to an end is told of it.
+/// Links, ends and monitors at the same time: every process that is tied to an end is notified of
+/// it.
 #[test]
 fn races_of_links_and_ends() {
     real(2, |host| async move {

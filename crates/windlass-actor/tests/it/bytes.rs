@@ -1,15 +1,14 @@
-//! Mailboxes are bounded in bytes: who waits for them, who is told, and what counts.
+//! Mailboxes are bounded in bytes: which senders wait, which are notified, and what counts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use windlass_actor::{
-    Address, Context, Host, MailboxPolicy, Message, Payload, SendErrorKind, Weigh,
-};
+use windlass_actor::{Address, Context, Host, MailboxPolicy, Message, SendErrorKind, Weigh};
 use windlass_runtime::task::yield_now;
 use windlass_runtime::{join_all, time};
 use windlass_sync::channel::oneshot;
+use windlass_value::Payload;
 
 use crate::support::{LONG, Log, eventually, everywhere, real, simulated};
 
@@ -232,7 +231,7 @@ struct Curious {
 #[derive(Default)]
 struct Watched {
     address: Mutex<Option<Address<Curious>>>,
-    /// The process weighs a message, and the test has not told the newest one yet.
+    /// The process weighs a message, and the test has not sent the newest one yet.
     reader_weighs: AtomicBool,
     is_read: AtomicBool,
     newest_is_told: AtomicBool,
@@ -351,7 +350,7 @@ fn a_destructor_that_panics_does_not_keep_the_reader_asleep() {
         }
     }
     crate::support::expect_panics();
-    // On real workers the process may read the second message before the third is told.
+    // On real workers the process may read the second message before the third is sent.
     simulated(|host| async move {
         let process = host.process().mailbox(MailboxPolicy::DropOldest(1));
         let process = process.spawn(|mut ctx: Context<Fragile>| async move {

@@ -9,11 +9,11 @@ use windlass_actor::command::{
     Ticker, Timer, Unlink, Whereis, YieldError,
 };
 use windlass_actor::{
-    ActorError, BuildError, Event, ExitReason, Host, Message, Output, Payload, ProcessHandle,
-    Status,
+    ActorError, BuildError, Event, ExitReason, Host, Message, Output, ProcessHandle, Status,
 };
 use windlass_runtime::time;
 use windlass_sync::channel::mpmc;
+use windlass_value::Payload;
 
 use crate::support::{
     Count, Log, Machine, deaf, everywhere, expect_panics, idle, name_of, simulated,
@@ -57,7 +57,7 @@ async fn failure<C: std::marker::Send + 'static>(host: &Host, command: C) -> Str
 
 type Request = Box<dyn FnOnce(&mut Output) + std::marker::Send>;
 
-/// Runs requests one after another in one process; gives what it was told meanwhile.
+/// Runs requests one after another in one process; returns the events that came meanwhile.
 async fn told(host: &Host, requests: Vec<Request>) -> Vec<String> {
     let log = Log::default();
     let record = log.clone();
@@ -240,7 +240,7 @@ fn processes_are_started_awaited_and_ended() {
         )
         .await;
         assert!(polite.join().await.reason.is_normal());
-        // Whoever asks for a result and ends takes the other along.
+        // A process that asks for a result and ends takes the other along.
         let asks = asks(
             &host,
             Exec(

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use windlass_actor::command::Sleep;
 use windlass_actor::{
-    Actor, ActorError, Context, Event, Events, ExitReason, Host, Message, Output, Payload,
-    Payloads, Pid, Process, ProcessContext, ProcessState, SpawnError, Status, Upgrade,
+    Actor, ActorError, Context, Event, Events, ExitReason, Host, MailboxPolicy, Message, Output,
+    Pid, Process, ProcessContext, ProcessState, SpawnError, Status, Upgrade,
 };
 use windlass_runtime::{Runtime, time};
+use windlass_value::{Payload, Payloads};
 
 use crate::support::{
     Count, Log, Machine, deaf, eventually, everywhere, expect_panics, idle, real, simulated, waits,
@@ -80,13 +81,20 @@ fn a_panic_in_a_drop_ends_that_process_with_the_panic() {
         process.kill();
         let reason = process.join().await.reason;
         assert_eq!(reason, ExitReason::Panic("on purpose, in a drop".into()));
-        // In a message that nobody reads.
-        let process = host
-            .spawn(|_: Context<Bomb>| std::future::pending::<()>())
-            .expect("a process");
-        process.tell(Bomb).expect("it lives");
-        process.kill();
-        assert_eq!(process.join().await.reason, ExitReason::Killed);
+        // In messages that are never read.
+        let policies = [MailboxPolicy::Bounded(8), MailboxPolicy::DropOldest(8)];
+        for policy in policies {
+            let process = host
+                .process()
+                .mailbox(policy)
+                .spawn(|_: Context<Bomb>| std::future::pending::<()>())
+                .expect("a process");
+            for _ in 0..3 {
+                process.tell(Bomb).expect("it lives");
+            }
+            process.kill();
+            assert_eq!(process.join().await.reason, ExitReason::Killed);
+        }
         assert_eq!(host.processes(), 0);
     });
 }

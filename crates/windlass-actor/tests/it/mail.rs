@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use windlass_actor::{
-    ActorEvent, AskError, Context, ExitReason, Host, MailboxPolicy, Message, Pattern, Payload,
-    Reply, SendErrorKind, Status, carry,
+    ActorEvent, AskError, Context, ExitReason, Host, MailboxPolicy, Message, Pattern, Reply,
+    SendErrorKind, Status, carry,
 };
 use windlass_runtime::{join_all, time};
 use windlass_sync::channel::oneshot;
+use windlass_value::Payload;
 
 use crate::support::{Log, Machine, everywhere, idle, real, simulated};
 
@@ -294,7 +295,7 @@ fn typed_processes_take_typed_messages_by_pid_and_refuse_others() {
     });
 }
 
-/// Whoever waits inside `join_all`, or in another task, is woken all the same.
+/// A reader inside `join_all`, or in another task, is woken all the same.
 #[test]
 fn mail_is_received_wherever_the_context_is_awaited() {
     real(2, |host| async move {
@@ -345,7 +346,8 @@ fn try_recv_gives_what_is_left_after_a_cancel() {
     });
 }
 
-/// A process that has read something gives the room back also when it then waits for something else.
+/// A process that has read something gives the room back also when it then waits for something
+/// else.
 #[test]
 fn nobody_waits_for_room_that_is_there() {
     simulated(|host| async move {
@@ -429,7 +431,7 @@ fn a_process_may_end_while_another_task_reads_its_mail() {
     });
 }
 
-/// A process that reads nothing before it is told to stop.
+/// A process that reads nothing before it is cancelled.
 fn deaf(host: &Host, policy: MailboxPolicy, bytes: usize) -> windlass_actor::Address<Message> {
     let process = host.process().mailbox(policy).mailbox_bytes(bytes);
     let process = process.spawn(|_: Context<Message>| std::future::pending::<()>());

@@ -1,5 +1,5 @@
-//! Processes by their behaviour. What is about time runs in the simulator, exactly; a twin in real time
-//! allows ten times as much.
+//! Processes by their behaviour. What is about time runs in the simulator, exactly; a twin in real
+//! time allows ten times as much.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,

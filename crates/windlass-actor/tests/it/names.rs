@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use windlass_actor::{
-    Context, Host, Message, Payload, RegisterError, SendErrorKind, SignalError, SpawnError,
+    Context, Host, Message, RegisterError, SendErrorKind, SignalError, SpawnError,
 };
 use windlass_runtime::{join_all, time};
+use windlass_value::Payload;
 
 use crate::support::{Count, everywhere, idle};
 

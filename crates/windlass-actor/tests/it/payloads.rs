@@ -1,7 +1,8 @@
 //! Payloads of many levels: no call on them overflows a stack, however small the stack is.
 
-use windlass_actor::{Context, Message, Payload};
+use windlass_actor::{Context, Message};
 use windlass_runtime::coroutine;
+use windlass_value::Payload;
 
 use crate::support::real;
 

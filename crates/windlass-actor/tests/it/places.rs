@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use windlass_actor::supervisor::{ChildSpec, Strategy, Supervisor};
-use windlass_actor::{Context, Event, ExitReason, Message, Payload, Status};
+use windlass_actor::{Context, Event, ExitReason, Message, Status};
 use windlass_runtime::dispatch::Dispatcher;
 use windlass_runtime::{Handle, time};
+use windlass_value::Payload;
 
 use crate::support::{Machine, eventually, everywhere, expect_panics, idle, real, waits};
 

@@ -1,5 +1,5 @@
-//! The promises P1 to P10. What can be exact is, in the simulator; the twin in real time allows ten times
-//! as much.
+//! The promises P1 to P10. What can be exact is, in the simulator; the twin in real time allows ten
+//! times as much.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 use windlass_actor::command::{Completer, Sleep};
 use windlass_actor::supervisor::{Backoff, ChildSpec, Strategy, Supervisor};
 use windlass_actor::{
-    ActorError, ActorEvent, Context, Event, ExitReason, Host, Message, Payload, ProcessHandle,
-    SpawnError, Status, Upgrade,
+    ActorError, ActorEvent, Context, Event, ExitReason, Host, Message, ProcessHandle, SpawnError,
+    Status, Upgrade,
 };
 use windlass_runtime::{Runtime, join_all, time};
+use windlass_value::Payload;
 
 use crate::support::{Log, Machine, deaf, idle, real, simulated};
 
-/// P1: 100 processes sleep and are killed, 100 others start at once and must not get their completions.
+/// P1: 100 processes sleep and are killed, 100 others start at once and must not get their
+/// completions.
 async fn completions_of_the_dead(host: Host) {
     let sleepers: Vec<_> = (0..100)
         .map(|_| {
@@ -148,7 +150,7 @@ fn p3_one_that_always_continues_does_not_starve_others_in_real_time() {
     real(1, beside_one_that_never_rests);
 }
 
-/// P4: everybody cleans up for 50 ms.
+/// P4: every process cleans up for 50 ms.
 async fn clean_up(host: Host, most: Duration) {
     let processes: Vec<_> = (0..100_i64)
         .map(|number| {
@@ -202,7 +204,7 @@ fn p4_a_shutdown_waits_for_clean_up_and_no_longer_in_real_time() {
     real(2, |host| clean_up(host, Duration::from_millis(500)));
 }
 
-/// P5: one that ignores the cancel is killed at the deadline, and its monitors are told.
+/// P5: one that ignores the cancel is killed at the deadline, and its monitors are notified.
 async fn ignores_cancel(host: Host, most: Duration) {
     let deaf_one = host.step(deaf()).expect("a process");
     let busy = host.step(Machine::new(|_, _, out| {
@@ -210,7 +212,7 @@ async fn ignores_cancel(host: Host, most: Duration) {
         Ok(Status::Idle)
     }));
     let (pid, busy) = (deaf_one.pid(), busy.expect("a process"));
-    // Told from outside: a process that watched would be killed in the same moment.
+    // Observed from outside: a process that watched would be killed in the same moment.
     let told = host.runtime().spawn(host.ended(pid));
     time::sleep(Duration::from_millis(5)).await;
     let began = time::Instant::now();
@@ -241,7 +243,8 @@ fn p5_one_that_ignores_cancel_is_killed_at_the_deadline_in_real_time() {
 /// What the processes of P6 ask for: an answer now, from another task, or from another thread.
 struct Answer(u64);
 
-/// P6: yields, completions and messages race; every tag completes once, and each sender keeps its order.
+/// P6: yields, completions and messages race; every tag completes once, and each sender keeps its
+/// order.
 fn races(host: Host, rounds: u64) -> Vec<ProcessHandle<Message>> {
     const SENDERS: u64 = 3;
     let processes: Vec<_> = (0..8)
@@ -530,7 +533,7 @@ fn p9_the_time_for_exits_grows_linearly() {
     };
     for host in [&plain, &node] {
         exits(host, 1_000);
-        // The best of three: somebody else may have been on the machine.
+        // The best of three: other programs may have used the machine.
         let ratio = (0..3)
             .map(|_| {
                 let (few, many) = (exits(host, 5_000), exits(host, 40_000));

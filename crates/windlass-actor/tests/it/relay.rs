@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use windlass_actor::{
-    ActorEvent, Bond, Context, ExitReason, Host, Message, Payload, Pid, Relay, RemoteSignal,
-    SendError, SendErrorKind,
+    ActorEvent, Bond, Context, ExitReason, Host, Message, Pid, Relay, RemoteSignal, SendError,
+    SendErrorKind,
 };
+use windlass_value::Payload;
 
 use crate::support::{everywhere, idle, waits};
 
@@ -179,7 +180,7 @@ fn without_a_relay_nothing_leads_elsewhere() {
             })
             .expect("a process");
         assert_eq!(process.join().await.reason, ExitReason::Normal);
-        // A PID of an earlier incarnation names nobody.
+        // A PID of an earlier incarnation names no process.
         let old: Pid = "{local|1.1}".parse().expect("a PID");
         let refused = host.send(old, Message::new("x", 7)).expect_err("nobody");
         assert_eq!(refused.kind, SendErrorKind::NoProcess);

@@ -4,9 +4,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use windlass_actor::supervisor::{ChildSpec, Strategy, Supervisor};
-use windlass_actor::{Context, ExitReason, Host, Message, Payload, SpawnError, Status};
+use windlass_actor::{Context, ExitReason, Host, Message, SpawnError, Status};
 use windlass_runtime::observe::Query;
 use windlass_runtime::{Runtime, join_all, time};
+use windlass_value::Payload;
 
 use crate::support::{Log, Machine, deaf, idle, real, simulated};
 
@@ -71,7 +72,7 @@ fn supervisors_stop_their_children_in_reverse() {
     });
 }
 
-/// A step that does not return: the shutdown does, names it, and resolves whoever waits for it.
+/// A step that does not return: the shutdown does, names it, and resolves the waits for its end.
 #[test]
 fn a_step_that_never_returns_is_named() {
     let runtime = Runtime::builder().workers(2).build().expect("a runtime");
@@ -219,7 +220,7 @@ fn processes_are_visited_page_by_page() {
     });
 }
 
-/// A spawn and a shutdown at the same time: what was let in is told to stop, too.
+/// A spawn and a shutdown at the same time: a process that was let in is cancelled, too.
 #[test]
 fn a_process_that_slips_in_is_told_to_stop() {
     for _ in 0..100 {

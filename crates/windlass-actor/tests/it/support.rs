@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use windlass_actor::{
-    ActorError, Context, Event, Events, Host, Message, Output, Payloads, Pid, Process,
-    ProcessContext, ProcessState, Status,
+    ActorError, Context, Event, Events, Host, Message, Output, Pid, Process, ProcessContext,
+    ProcessState, Status,
 };
 use windlass_runtime::Runtime;
+use windlass_value::Payloads;
 
 /// Whatever takes this long has not been woken.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
@@ -50,11 +51,11 @@ where
             .await
             .expect("it hangs");
     });
-    // Some ignore what they are told.
+    // Some processes ignore a cancel.
     runtime.shutdown(Duration::from_millis(100));
 }
 
-/// Both.
+/// Runs a test on a real and on a simulated host.
 pub(crate) fn everywhere<F>(test: impl Fn(Host) -> F)
 where
     F: Future<Output = ()>,
@@ -110,7 +111,7 @@ impl<T: Clone> Log<T> {
     }
 }
 
-/// Counts.
+/// A counter that clones share.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Count(Arc<AtomicUsize>);
 
@@ -204,7 +205,7 @@ pub(crate) fn name_of(event: &Event) -> String {
     }
 }
 
-/// An async process that lives until it is told to stop.
+/// An async process that lives until it is cancelled.
 pub(crate) async fn idle(mut ctx: Context<Message>) {
     while ctx.recv().await.is_some() {}
 }

@@ -1,5 +1,5 @@
-//! Whole supervision trees in the simulator, with thousands of seeds: children that fail at random, and
-//! what must hold all the same.
+//! Whole supervision trees in the simulator, with thousands of seeds: children that fail at random,
+//! and what must hold all the same.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ async fn mortal(mut ctx: Context<Message>, _life: Life) -> Result<(), ActorError
     let dice = ctx.host().runtime().random();
     let life = Duration::from_millis(dice % 400);
     match time::timeout(life, async { while ctx.recv().await.is_some() {} }).await {
-        // It was told to stop, and takes its time.
+        // It was cancelled, and takes its time.
         Ok(()) => {
             time::sleep(Duration::from_millis(dice >> 40 & 15)).await;
             Ok(())

@@ -5,14 +5,14 @@
 mod machine;
 mod trials;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::args::{Doctor, Format};
 use crate::outcome::{Error, Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 /// One thing that was looked at.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     /// What was looked at.
     pub(crate) name: &'static str,
@@ -23,7 +23,8 @@ pub(crate) struct Finding {
     pub(crate) advice: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum State {
     /// It is there, without a limit that matters.
     Granted,
@@ -60,15 +61,13 @@ impl Finding {
         self.advice = advice.into();
         self
     }
+}
 
-    fn to_json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "state": self.state.name(),
-            "found": self.found,
-            "advice": self.advice,
-        })
-    }
+/// The document that is printed.
+#[derive(Serialize)]
+struct Document<'a> {
+    doctor_schema_version: &'static str,
+    findings: &'a [Finding],
 }
 
 pub(crate) fn run(args: &Doctor, terminal: &Terminal) -> Outcome {
@@ -78,13 +77,13 @@ pub(crate) fn run(args: &Doctor, terminal: &Terminal) -> Outcome {
         .map_err(Error::Runtime)?;
     let mut findings = machine::findings();
     findings.extend(trials::findings(runtime.handle()));
-    terminal.print(&match args.output.format {
-        Format::Text => to_text(&findings),
-        Format::Json => {
-            let list: Vec<Value> = findings.iter().map(Finding::to_json).collect();
-            pretty(&json!({"doctor_schema_version": "1", "findings": list}))
-        }
-    })?;
+    match args.output.format {
+        Format::Text => terminal.print(&to_text(&findings))?,
+        Format::Json => terminal.print_json(&Document {
+            doctor_schema_version: "1",
+            findings: &findings,
+        })?,
+    }
     // What a machine does not grant is no fault.
     Ok(Verdict::Fine)
 }

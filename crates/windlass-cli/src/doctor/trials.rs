@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::Handle;
 use windlass::dispatch::{Builder, Dispatcher, OnRefusal, Scheduling, lock_memory};
+use windlass::runtime::Handle;
 use windlass::time::Instant;
 use windlass::time::precise::block_until_or;
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use windlass::graph::{RunOptions, RunResult, StopReason};
 use windlass::time::Instant;
 use windlass_core::hash::Fnv;
@@ -11,7 +13,7 @@ use super::execution::{Execution, tell_errors};
 use super::plan;
 use crate::args::{Bench, Format};
 use crate::outcome::{Error, Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 /// How many epochs of a run are measured at most: beyond that memory is all that grows.
 const MOST_SAMPLES: u64 = 1 << 20;
@@ -21,7 +23,7 @@ pub(crate) fn run(args: &Bench, terminal: &Terminal) -> Outcome {
     let Some(execution) = Execution::prepare(&args.source, &args.types, format, terminal)? else {
         return Ok(Verdict::Bad);
     };
-    let mut measured = Measured::default();
+    let mut measured = Measurements::default();
     for nth in 0..=args.runs {
         let began = Instant::now();
         let result = execution.run(options(args), terminal)?;
@@ -39,10 +41,10 @@ pub(crate) fn run(args: &Bench, terminal: &Terminal) -> Outcome {
         }
     }
     let report = Report::new(&execution, measured)?;
-    terminal.print(&match format {
-        Format::Text => report.to_text(),
-        Format::Json => pretty(&report.to_json()),
-    })?;
+    match format {
+        Format::Text => terminal.print(&report.to_text())?,
+        Format::Json => terminal.print_json(&report.document())?,
+    }
     Ok(Verdict::Fine)
 }
 
@@ -56,7 +58,7 @@ fn options(args: &Bench) -> RunOptions {
 
 /// What all runs together gave.
 #[derive(Debug, Default)]
-struct Measured {
+struct Measurements {
     runs: u64,
     epochs: u64,
     invocations: u64,
@@ -65,7 +67,7 @@ struct Measured {
     epoch_times: Vec<u64>,
 }
 
-impl Measured {
+impl Measurements {
     fn add(&mut self, result: &RunResult, took: Duration) {
         self.runs += 1;
         self.epochs += result.epochs;
@@ -79,11 +81,11 @@ impl Measured {
 struct Report {
     graph: String,
     graph_hash: u64,
-    measured: Measured,
+    measured: Measurements,
 }
 
 impl Report {
-    fn new(execution: &Execution, mut measured: Measured) -> Result<Report, Error> {
+    fn new(execution: &Execution, mut measured: Measurements) -> Result<Report, Error> {
         if measured.epoch_times.is_empty() {
             return Err(Error::NoSamples);
         }
@@ -121,29 +123,28 @@ impl Report {
         text
     }
 
-    fn to_json(&self) -> Value {
-        let quantiles = self.quantiles().into_iter();
-        let quantiles = quantiles.map(|(name, nanos)| (name.to_owned(), json!(nanos)));
-        json!({
-            "graph": self.graph,
-            "graph_hash": format!("{:016x}", self.graph_hash),
-            "runs": self.measured.runs,
-            "epochs": self.measured.epochs,
-            "samples": self.measured.epoch_times.len(),
-            "invocations": self.measured.invocations,
-            "epoch_ns": quantiles.collect::<serde_json::Map<_, _>>(),
-            "throughput": {
-                "invocations_per_second": self.per_second(self.measured.invocations),
-                "epochs_per_second": self.per_second(self.measured.epochs),
+    fn document(&self) -> Document<'_> {
+        let measured = &self.measured;
+        Document {
+            graph: &self.graph,
+            graph_hash: format!("{:016x}", self.graph_hash),
+            runs: measured.runs,
+            epochs: measured.epochs,
+            samples: measured.epoch_times.len(),
+            invocations: measured.invocations,
+            epoch_ns: BTreeMap::from(self.quantiles()),
+            throughput: Throughput {
+                invocations_per_second: self.per_second(measured.invocations),
+                epochs_per_second: self.per_second(measured.epochs),
             },
-            "environment": {
-                "os": std::env::consts::OS,
-                "arch": std::env::consts::ARCH,
-                "cpus": cpus(),
-                "version": env!("CARGO_PKG_VERSION"),
-                "profile": profile(),
+            environment: Environment {
+                os: std::env::consts::OS,
+                arch: std::env::consts::ARCH,
+                cpus: cpus(),
+                version: env!("CARGO_PKG_VERSION"),
+                profile: profile(),
             },
-        })
+        }
     }
 
     fn quantiles(&self) -> [(&'static str, u64); 5] {
@@ -160,6 +161,35 @@ impl Report {
     fn per_second(&self, count: u64) -> f64 {
         count as f64 / self.measured.took.as_secs_f64().max(1e-9)
     }
+}
+
+/// The document that is printed.
+#[derive(Serialize)]
+struct Document<'a> {
+    graph: &'a str,
+    graph_hash: String,
+    runs: u64,
+    epochs: u64,
+    samples: usize,
+    invocations: u64,
+    epoch_ns: BTreeMap<&'static str, u64>,
+    throughput: Throughput,
+    environment: Environment,
+}
+
+#[derive(Serialize)]
+struct Throughput {
+    invocations_per_second: f64,
+    epochs_per_second: f64,
+}
+
+#[derive(Serialize)]
+struct Environment {
+    os: &'static str,
+    arch: &'static str,
+    cpus: usize,
+    version: &'static str,
+    profile: &'static str,
 }
 
 /// The smallest of the sorted values that so many percent do not exceed.

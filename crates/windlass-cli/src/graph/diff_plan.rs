@@ -7,7 +7,7 @@ use super::registry::registry;
 use super::source;
 use crate::args::{DiffPlan, Format};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &DiffPlan, terminal: &Terminal) -> Outcome {
     let files = [args.one.clone(), args.two.clone()];
@@ -24,10 +24,10 @@ pub(crate) fn run(args: &DiffPlan, terminal: &Terminal) -> Outcome {
         plans.push(valid.compile()?);
     }
     let diff = PlanDiff::new(&plans[0], &plans[1]);
-    terminal.print(&match format {
-        Format::Text => to_text(&diff),
-        Format::Json => pretty(&diff.to_json()),
-    })?;
+    match format {
+        Format::Text => terminal.print(&to_text(&diff))?,
+        Format::Json => terminal.print_json(&diff)?,
+    }
     Ok(Verdict::Fine)
 }
 
@@ -49,7 +49,7 @@ fn to_text(diff: &PlanDiff) -> String {
         }
     }
     if !diff.same_region_order {
-        let [one, two] = &diff.region_orders;
+        let (one, two) = (&diff.region_order_a, &diff.region_order_b);
         text.push_str(&format!("region_order_a: {}\n", one.join(", ")));
         text.push_str(&format!("region_order_b: {}\n", two.join(", ")));
     }

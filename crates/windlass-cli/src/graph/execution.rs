@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 use std::io;
 use std::pin::pin;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use windlass::Runtime;
 use windlass::graph::check::Level;
 use windlass::graph::component::Registry;
 use windlass::graph::model::Graph;
 use windlass::graph::observe::Events;
 use windlass::graph::record::{Recording, Replayed};
-use windlass::graph::run::{Control, HealthEvent, RuntimeError};
+use windlass::graph::run::{Control, ErrorCode, HealthEvent, HealthKind, RuntimeError};
 use windlass::graph::{Prepared, RunOptions, RunResult};
 use windlass::time::sleep;
 
 use super::observe::Collector;
 use super::progress;
 use super::registry::registry;
-use super::source::{self, Opened};
+use super::source::{self, LoadedFile};
 use crate::args::{Format, Source, Types};
 use crate::outcome::Error;
 use crate::stopping::{StopSignals, leave_interrupted, leave_not_stopped, listed, tell_stopping};
@@ -49,7 +49,7 @@ impl Execution {
 
     /// As `prepare`, for a file that was loaded.
     pub(crate) fn of(
-        mut opened: Opened,
+        mut opened: LoadedFile,
         types: &Types,
         format: Format,
         terminal: &Terminal,
@@ -85,7 +85,7 @@ impl Execution {
         }))
     }
 
-    /// Runs it while somebody collects what it says.
+    /// Runs it while the collector takes its events.
     pub(crate) fn observe(
         &self,
         options: RunOptions,
@@ -158,7 +158,7 @@ impl Execution {
     }
 }
 
-/// What a run that was told to stop waits for.
+/// Returns what a run waits for after a request to stop.
 fn waits_for(control: &Control) -> String {
     match &control.under_way()[..] {
         [] => "the end of its epoch, and for its components to stop".to_owned(),
@@ -178,7 +178,7 @@ fn still_waits(control: &Control) -> String {
     }
 }
 
-/// The types of a graph that nobody registered, each once.
+/// Returns the types of a graph that are not registered, each once.
 fn unknown_types(graph: Option<&Graph>, registry: &Registry) -> Vec<String> {
     let components = graph.map_or(&[][..], |graph| &graph.components);
     let names = components.iter().map(|component| &component.type_name);
@@ -193,26 +193,64 @@ pub(crate) fn tell_errors(result: &RunResult, terminal: &Terminal) {
     }
 }
 
-pub(crate) fn error_json(error: &RuntimeError) -> Value {
-    json!({
-        "phase": error.phase,
-        "component_id": error.component_id,
-        "lane": error.lane,
-        "message": error.message,
-        "code": error.code.name(),
-        "trace_id": error.trace_id,
-        "fatal": error.fatal,
-    })
+/// An error of a run, as the commands print it.
+#[derive(Serialize)]
+pub(crate) struct ErrorDocument<'a> {
+    phase: &'a str,
+    component_id: &'a str,
+    lane: &'a str,
+    message: &'a str,
+    code: ErrorCode,
+    trace_id: &'a str,
+    fatal: bool,
 }
 
-pub(crate) fn health_json(event: &HealthEvent) -> Value {
-    json!({
-        "kind": event.kind.name(),
-        "component_id": event.component_id,
-        "channel_id": event.channel_id,
-        "lane": event.lane,
-        "count": event.count,
-        "first_epoch": event.first_epoch,
-        "last_epoch": event.last_epoch,
-    })
+impl<'a> ErrorDocument<'a> {
+    fn new(error: &'a RuntimeError) -> ErrorDocument<'a> {
+        ErrorDocument {
+            phase: &error.phase,
+            component_id: &error.component_id,
+            lane: &error.lane,
+            message: &error.message,
+            code: error.code,
+            trace_id: &error.trace_id,
+            fatal: error.fatal,
+        }
+    }
+
+    /// Returns the errors of a run.
+    pub(crate) fn of(result: &'a RunResult) -> Vec<ErrorDocument<'a>> {
+        result.errors.iter().map(ErrorDocument::new).collect()
+    }
+}
+
+/// A health event of a run, as the commands print it.
+#[derive(Serialize)]
+pub(crate) struct HealthDocument<'a> {
+    kind: HealthKind,
+    component_id: &'a str,
+    channel_id: &'a str,
+    lane: &'a str,
+    count: u64,
+    first_epoch: u64,
+    last_epoch: u64,
+}
+
+impl<'a> HealthDocument<'a> {
+    fn new(event: &'a HealthEvent) -> HealthDocument<'a> {
+        HealthDocument {
+            kind: event.kind,
+            component_id: &event.component_id,
+            channel_id: &event.channel_id,
+            lane: &event.lane,
+            count: event.count,
+            first_epoch: event.first_epoch,
+            last_epoch: event.last_epoch,
+        }
+    }
+
+    /// Returns the health events of a run.
+    pub(crate) fn of(result: &'a RunResult) -> Vec<HealthDocument<'a>> {
+        result.health.iter().map(HealthDocument::new).collect()
+    }
 }

@@ -1,24 +1,21 @@
 //! `windlass graph explain`.
 
-use windlass::graph::check::Level;
-
 use super::registry::registry;
 use super::source;
-use crate::args::{Explain, Format};
+use crate::args::{Format, Inspect};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
-pub(crate) fn run(args: &Explain, terminal: &Terminal) -> Outcome {
+pub(crate) fn run(args: &Inspect, terminal: &Terminal) -> Outcome {
     let registry = registry();
     let format = args.output.format;
-    let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
-    else {
+    let Some(valid) = source::valid(&args.source, &registry, format, terminal)? else {
         return Ok(Verdict::Bad);
     };
     let explanation = valid.compile()?.explain();
-    terminal.print(&match format {
-        Format::Text => explanation.to_string(),
-        Format::Json => pretty(&explanation.to_json()),
-    })?;
+    match format {
+        Format::Text => terminal.print(&explanation.to_string())?,
+        Format::Json => terminal.print_json(&explanation)?,
+    }
     Ok(Verdict::Fine)
 }

@@ -1,27 +1,25 @@
 //! `windlass graph lint`.
 
-use serde_json::{Value, json};
-use windlass::graph::check::Level;
+use serde::Serialize;
 use windlass::graph::lint::{Finding, lint};
 
 use super::registry::registry;
 use super::source::{self, Valid};
-use crate::args::{Format, Lint};
+use crate::args::{Format, Inspect};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
-pub(crate) fn run(args: &Lint, terminal: &Terminal) -> Outcome {
+pub(crate) fn run(args: &Inspect, terminal: &Terminal) -> Outcome {
     let registry = registry();
     let format = args.output.format;
-    let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
-    else {
+    let Some(valid) = source::valid(&args.source, &registry, format, terminal)? else {
         return Ok(Verdict::Bad);
     };
     let findings = lint(&valid.graph, &registry);
-    terminal.print(&match format {
-        Format::Text => to_text(&valid, &findings),
-        Format::Json => pretty(&to_json(&valid, &findings)),
-    })?;
+    match format {
+        Format::Text => terminal.print(&to_text(&valid, &findings))?,
+        Format::Json => terminal.print_json(&Document::new(&valid, &findings))?,
+    }
     // Advice is no reason to fail.
     Ok(Verdict::Fine)
 }
@@ -40,23 +38,37 @@ fn to_text(valid: &Valid, findings: &[Finding]) -> String {
     text
 }
 
-fn to_json(valid: &Valid, findings: &[Finding]) -> Value {
-    let finding = |finding: &Finding| {
-        let place = place(valid, finding);
-        json!({
-            "rule": finding.rule.name(),
-            "message": finding.message,
-            "graph_path": finding.graph_path,
-            "component": finding.component,
-            "edge": finding.edge,
-            "line": place.map(|(line, _)| line),
-            "column": place.map(|(_, column)| column),
-        })
-    };
-    json!({
-        "graph": valid.graph.name,
-        "findings": findings.iter().map(finding).collect::<Vec<_>>(),
-    })
+/// The document that is printed.
+#[derive(Serialize)]
+struct Document<'a> {
+    graph: &'a str,
+    findings: Vec<FindingDocument<'a>>,
+}
+
+/// A finding with its place in the text.
+#[derive(Serialize)]
+struct FindingDocument<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+impl<'a> Document<'a> {
+    fn new(valid: &'a Valid, findings: &'a [Finding]) -> Document<'a> {
+        let finding = |finding: &'a Finding| {
+            let place = place(valid, finding);
+            FindingDocument {
+                finding,
+                line: place.map(|(line, _)| line),
+                column: place.map(|(_, column)| column),
+            }
+        };
+        Document {
+            graph: &valid.graph.name,
+            findings: findings.iter().map(finding).collect(),
+        }
+    }
 }
 
 fn place(valid: &Valid, finding: &Finding) -> Option<(usize, usize)> {

@@ -1,31 +1,32 @@
 //! `windlass graph metrics`.
 
-use serde_json::json;
 use windlass::graph::run::Sample;
 
 use super::execution::{Execution, tell_errors};
 use crate::args::{Format, Metrics};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &Metrics, terminal: &Terminal) -> Outcome {
     let format = args.output.format;
-    let Some(execution) = Execution::prepare(&args.source, &args.types, format, terminal)? else {
+    let Some(execution) = Execution::prepare(&args.graph.source, &args.types, format, terminal)?
+    else {
         return Ok(Verdict::Bad);
     };
-    let result = execution.run(args.bounds.options().traced(), terminal)?;
+    let result = execution.run(args.graph.bounds.options().traced(), terminal)?;
     tell_errors(&result, terminal);
-    terminal.print(&match format {
+    match format {
         Format::Text => {
             let samples = result.metrics.samples.iter();
-            to_text(samples.filter(|sample| args.all || sample.value != 0.0))
+            let samples = samples.filter(|sample| args.all || sample.value != 0.0);
+            terminal.print(&to_text(samples))?;
         }
         Format::Json => {
             let mut document = result.metrics.to_json();
-            document["graph"] = json!(execution.name());
-            pretty(&document)
+            document["graph"] = execution.name().into();
+            terminal.print_json(&document)?;
         }
-    })?;
+    }
     Ok(Verdict::of_run(&result))
 }
 

@@ -5,16 +5,16 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use windlass::graph::RunResult;
+use serde::Serialize;
 use windlass::graph::observe::{
     AssertionFailure, Assertions, Events, Filter, ObserveOptions, Observer, observe,
 };
+use windlass::graph::{RunResult, StopReason};
 
-use super::execution::{self, Execution};
+use super::execution::{self, ErrorDocument, Execution, HealthDocument};
 use crate::args::{Format, Observe, ObserveFormat};
 use crate::outcome::{Error, Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 /// The file of events beside a recording.
 const EVENTS_FILE: &str = "events.ndjson";
@@ -31,7 +31,8 @@ pub(crate) fn run(args: &Observe, terminal: &Terminal) -> Outcome {
         },
         None => Assertions::default(),
     };
-    let Some(execution) = Execution::prepare(&args.source, &args.types, format, terminal)? else {
+    let Some(execution) = Execution::prepare(&args.graph.source, &args.types, format, terminal)?
+    else {
         return Ok(Verdict::Invalid);
     };
     let (observer, events) = observe(ObserveOptions {
@@ -46,17 +47,17 @@ pub(crate) fn run(args: &Observe, terminal: &Terminal) -> Outcome {
         assertions,
     });
     let collector = Collector::new(args)?;
-    let mut options = args.bounds.options();
+    let mut options = args.graph.bounds.options();
     options.observer = Some(observer.clone());
     let (result, collected) = execution.observe(options, terminal, events, collector)?;
-    let seen = Seen {
+    let seen = ObservedRun {
         execution: &execution,
         result: &result,
         observer: &observer,
         collected: collected.as_ref().err(),
     };
     if args.format == ObserveFormat::JsonSummary {
-        terminal.print(&pretty(&seen.to_json()))?;
+        terminal.print_json(&seen.document())?;
     }
     seen.print(terminal);
     Ok(seen.verdict(args))
@@ -89,7 +90,7 @@ impl Collector {
             fs::create_dir_all(folder)?;
             File::create(folder.join(EVENTS_FILE))
         };
-        let file = match &args.bounds.record {
+        let file = match &args.graph.bounds.record {
             Some(folder) => Some(open(folder).map_err(|source| Error::Write {
                 file: folder.join(EVENTS_FILE).display().to_string(),
                 source,
@@ -120,10 +121,10 @@ impl Collector {
             };
             let line = format!("{}\n", event.to_json());
             if self.prints {
-                // Each line at once: somebody watches.
+                // Each line at once: a person or a program follows the output.
                 let mut out = io::stdout().lock();
                 match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
-                    // Whoever read our output has enough of it.
+                    // The reader of the output has closed it.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.prints = false,
                     written => written?,
                 }
@@ -140,7 +141,7 @@ impl Collector {
 }
 
 /// What came of it.
-struct Seen<'a> {
+struct ObservedRun<'a> {
     execution: &'a Execution,
     result: &'a RunResult,
     observer: &'a Observer,
@@ -148,7 +149,7 @@ struct Seen<'a> {
     collected: Option<&'a io::Error>,
 }
 
-impl Seen<'_> {
+impl ObservedRun<'_> {
     fn verdict(&self, args: &Observe) -> Verdict {
         let dropped = self.observer.counts().dropped > 0 && args.fail_on_observer_drop;
         if !self.observer.failures().is_empty() {
@@ -178,28 +179,35 @@ impl Seen<'_> {
         execution::tell_errors(self.result, terminal);
     }
 
-    fn to_json(&self) -> Value {
+    fn document(&self) -> Document<'_> {
         let (result, counts) = (self.result, self.observer.counts());
-        let failure = |failure: &AssertionFailure| {
-            json!({
-                "id": failure.id,
-                "epoch": failure.epoch,
-                "seq": failure.seq,
-                "message": failure.message,
-            })
-        };
         let failures = self.observer.failures();
-        json!({
-            "ok": result.is_ok() && failures.is_empty() && self.collected.is_none(),
-            "graph": self.execution.name(),
-            "stop_reason": result.stop_reason.name(),
-            "epochs": result.epochs,
-            "ticks": result.ticks,
-            "events": counts.events,
-            "dropped": counts.dropped,
-            "assertion_failures": failures.iter().map(failure).collect::<Vec<_>>(),
-            "errors": result.errors.iter().map(execution::error_json).collect::<Vec<_>>(),
-            "health_events": result.health.iter().map(execution::health_json).collect::<Vec<_>>(),
-        })
+        Document {
+            ok: result.is_ok() && failures.is_empty() && self.collected.is_none(),
+            graph: self.execution.name(),
+            stop_reason: result.stop_reason,
+            epochs: result.epochs,
+            ticks: result.ticks,
+            events: counts.events,
+            dropped: counts.dropped,
+            assertion_failures: failures,
+            errors: ErrorDocument::of(result),
+            health_events: HealthDocument::of(result),
+        }
     }
+}
+
+/// The document that is printed.
+#[derive(Serialize)]
+struct Document<'a> {
+    ok: bool,
+    graph: &'a str,
+    stop_reason: StopReason,
+    epochs: u64,
+    ticks: u64,
+    events: u64,
+    dropped: u64,
+    assertion_failures: Vec<AssertionFailure>,
+    errors: Vec<ErrorDocument<'a>>,
+    health_events: Vec<HealthDocument<'a>>,
 }

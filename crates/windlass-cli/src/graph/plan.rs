@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use windlass::graph::check::Level;
 use windlass::graph::compile::Plan;
 use windlass::graph::component::{Catalog, Registry};
 use windlass::graph::model::{Lane, LaneKind};
@@ -11,22 +10,21 @@ use windlass::graph::render::Picture;
 
 use super::registry::registry;
 use super::source;
-use crate::args::{self, Format};
+use crate::args::{Format, Inspect};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
-pub(crate) fn run(args: &args::Plan, terminal: &Terminal) -> Outcome {
+pub(crate) fn run(args: &Inspect, terminal: &Terminal) -> Outcome {
     let registry = registry();
     let format = args.output.format;
-    let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
-    else {
+    let Some(valid) = source::valid(&args.source, &registry, format, terminal)? else {
         return Ok(Verdict::Bad);
     };
     let plan = valid.compile()?;
-    terminal.print(&match format {
-        Format::Text => to_text(&plan),
-        Format::Json => pretty(&to_json(&plan, &registry)),
-    })?;
+    match format {
+        Format::Text => terminal.print(&to_text(&plan))?,
+        Format::Json => terminal.print_json(&to_json(&plan, &registry))?,
+    }
     Ok(Verdict::Fine)
 }
 

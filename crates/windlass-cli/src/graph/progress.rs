@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use windlass::JoinError;
 use windlass::graph::run::Control;
 use windlass::graph::{RunResult, Running};
+use windlass::task::JoinError;
 use windlass::time::{Instant, MissedTicks, interval_at};
 
 /// A run that ends sooner shows nothing.

@@ -1,6 +1,5 @@
 //! `windlass graph render`.
 
-use windlass::graph::check::Level;
 use windlass::graph::render::Picture;
 
 use super::registry::registry;
@@ -12,8 +11,7 @@ use crate::terminal::{Terminal, pretty};
 pub(crate) fn run(args: &Render, terminal: &Terminal) -> Outcome {
     let registry = registry();
     let format = args.format.into();
-    let Some(valid) = source::valid(&args.source, &registry, Level::Schema, format, terminal)?
-    else {
+    let Some(valid) = source::valid(&args.source, &registry, format, terminal)? else {
         return Ok(Verdict::Bad);
     };
     let plan = valid.compile()?;
@@ -22,11 +20,11 @@ pub(crate) fn run(args: &Render, terminal: &Terminal) -> Outcome {
         RenderFormat::Text => plan.draw(Picture::Text),
         RenderFormat::Dot => plan.draw(Picture::Dot),
         RenderFormat::Svg => plan.draw(Picture::Svg),
-        RenderFormat::Json => pretty(&plan::to_json(&plan, &registry)),
+        RenderFormat::Json => pretty(&plan::to_json(&plan, &registry))?,
     };
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    terminal.print_to(args.output.as_deref(), &text)?;
+    terminal.print_to(args.output.file.as_deref(), &text)?;
     Ok(Verdict::Fine)
 }

@@ -1,14 +1,15 @@
 //! `windlass graph replay`.
 
-use serde_json::{Value, json};
-use windlass::graph::RunOptions;
-use windlass::graph::record::{Recording, Replayed};
+use serde::Serialize;
+use serde_json::Value;
+use windlass::graph::record::{Recording, Replayed, RunDifference};
+use windlass::graph::{RunOptions, StopReason};
 
-use super::execution::{self, Execution};
+use super::execution::{ErrorDocument, Execution};
 use super::source;
 use crate::args::{Format, Replay};
 use crate::outcome::{Error, Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &Replay, terminal: &Terminal) -> Outcome {
     let format = args.output.format;
@@ -30,10 +31,10 @@ pub(crate) fn run(args: &Replay, terminal: &Terminal) -> Outcome {
         return Ok(Verdict::Bad);
     };
     let replayed = execution.replay(&recording, RunOptions::default());
-    terminal.print(&match format {
-        Format::Text => to_text(args, &recording, &replayed),
-        Format::Json => pretty(&to_json(&recording, &replayed)),
-    })?;
+    match format {
+        Format::Text => terminal.print(&to_text(args, &recording, &replayed))?,
+        Format::Json => terminal.print_json(&Document::new(&recording, &replayed))?,
+    }
     Ok(Verdict::fine_if(replayed.is_same()))
 }
 
@@ -92,33 +93,67 @@ fn breaks_off(recording: &Recording) -> String {
     }
 }
 
-fn to_json(recording: &Recording, replayed: &Replayed) -> Value {
-    let result = &replayed.result;
-    let line = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
-    let difference = replayed.difference.as_ref().map(|difference| {
-        json!({
-            "epoch": difference.epoch,
-            "component_id": difference.component,
-            "transaction_id": difference.transaction,
-            "recorded": line(&difference.difference.recorded),
-            "replayed": line(&difference.difference.replayed),
-            "line": difference.difference.line,
-            "edited": difference.difference.is_edited,
-        })
-    });
-    let errors = result.errors.iter().map(execution::error_json);
-    json!({
-        "same": replayed.is_same(),
-        "graph": recording.graph(),
-        "complete": recording.is_complete(),
-        "epochs": result.epochs,
-        "recorded_epochs": recording.epochs(),
-        "ticks": result.ticks,
-        "stop_reason": result.stop_reason.name(),
-        "order": result.order,
-        "hash": replayed.hash,
-        "recorded_hash": replayed.recorded_hash,
-        "difference": difference,
-        "errors": errors.collect::<Vec<_>>(),
-    })
+/// The document that is printed.
+#[derive(Serialize)]
+struct Document<'a> {
+    same: bool,
+    graph: &'a str,
+    complete: bool,
+    epochs: u64,
+    recorded_epochs: u64,
+    ticks: u64,
+    stop_reason: StopReason,
+    order: &'a [String],
+    hash: &'a str,
+    recorded_hash: Option<&'a str>,
+    difference: Option<DifferenceDocument<'a>>,
+    errors: Vec<ErrorDocument<'a>>,
+}
+
+impl<'a> Document<'a> {
+    fn new(recording: &'a Recording, replayed: &'a Replayed) -> Document<'a> {
+        let result = &replayed.result;
+        Document {
+            same: replayed.is_same(),
+            graph: recording.graph(),
+            complete: recording.is_complete(),
+            epochs: result.epochs,
+            recorded_epochs: recording.epochs(),
+            ticks: result.ticks,
+            stop_reason: result.stop_reason,
+            order: &result.order,
+            hash: &replayed.hash,
+            recorded_hash: replayed.recorded_hash.as_deref(),
+            difference: replayed.difference.as_ref().map(DifferenceDocument::new),
+            errors: ErrorDocument::of(result),
+        }
+    }
+}
+
+/// Where a replay first did something else than its recording.
+#[derive(Serialize)]
+struct DifferenceDocument<'a> {
+    epoch: u64,
+    component_id: &'a str,
+    transaction_id: u64,
+    recorded: Value,
+    replayed: Value,
+    line: usize,
+    edited: bool,
+}
+
+impl<'a> DifferenceDocument<'a> {
+    fn new(difference: &'a RunDifference) -> DifferenceDocument<'a> {
+        let line = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+        let lines = &difference.difference;
+        DifferenceDocument {
+            epoch: difference.epoch,
+            component_id: &difference.component,
+            transaction_id: difference.transaction,
+            recorded: line(&lines.recorded),
+            replayed: line(&lines.replayed),
+            line: lines.line,
+            edited: lines.is_edited,
+        }
+    }
 }

@@ -3,16 +3,17 @@
 use std::fmt;
 
 use miette::{LabeledSpan, MietteHandlerOpts, NamedSource, ReportHandler, SourceCode};
-use serde_json::{Value, json};
-use windlass::graph::diagnostic::{DIAGNOSTICS_SCHEMA_VERSION, Severity};
+use serde::Serialize;
+use windlass::graph::diagnostic::{Category, DIAGNOSTICS_SCHEMA_VERSION, Diagnostic, Severity};
 use windlass::graph::source::{SourceMap, Span};
 
-use super::source::{Findings, Found};
+use super::source::{Findings, LoadedFile, LocatedDiagnostic};
 use crate::args::Format;
 use crate::outcome::Error;
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
-/// How many findings are shown with their text; each costs a look at the whole file. The others get a line.
+/// How many findings are shown with their text; each costs a look at the whole file. The others get
+/// a line.
 const MOST_WITH_TEXT: usize = 64;
 
 /// Says why a file is refused: reports for people, or the document of `graph validate`.
@@ -26,7 +27,7 @@ pub(crate) fn refuse(
             show(findings, terminal);
             Ok(())
         }
-        Format::Json => terminal.print(&pretty(&to_json(findings, Severity::Error, &[]))),
+        Format::Json => terminal.print_json(&Document::new(findings, Severity::Error, &[])),
     }
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn show(findings: &Findings, terminal: &Terminal) {
             source: &source,
             label: found.span.map(|span| label(found, span, &findings.sources)),
         };
-        terminal.note(&Shown(&handler, &report).to_string());
+        terminal.note(&RenderedReport(&handler, &report).to_string());
     }
     for found in others {
         let place = place(found, &findings.sources);
@@ -57,50 +58,99 @@ pub(crate) fn show(findings: &Findings, terminal: &Terminal) {
     }
 }
 
-/// The document of `graph validate`. What is at least as bad as `failing` is an error.
-pub(crate) fn to_json(findings: &Findings, failing: Severity, region_order: &[&str]) -> Value {
-    let errors: Vec<String> = failures(findings, failing)
-        .map(|found| {
-            let place = place(found, &findings.sources);
-            format!("{place}{}", found.diagnostic.message)
-        })
-        .collect();
-    let diagnostics = findings.found.iter();
-    let diagnostics = diagnostics.map(|found| diagnostic_json(found, &findings.sources));
-    json!({
-        "ok": errors.is_empty(),
-        "errors": errors,
-        "diagnostics_schema_version": DIAGNOSTICS_SCHEMA_VERSION,
-        "diagnostics": diagnostics.collect::<Vec<_>>(),
-        "region_order": region_order,
-    })
+/// The document of `graph validate`.
+#[derive(Serialize)]
+pub(crate) struct Document<'a> {
+    pub(crate) ok: bool,
+    errors: Vec<String>,
+    /// None for a file that could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics_schema_version: Option<&'static str>,
+    diagnostics: Vec<DiagnosticDocument<'a>>,
+    /// None in the document of `schema check`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region_order: Option<&'a [&'a str]>,
+}
+
+impl<'a> Document<'a> {
+    /// Makes the document of a file. What is at least as bad as `failing` is an error.
+    pub(crate) fn new(
+        findings: &'a Findings,
+        failing: Severity,
+        region_order: &'a [&'a str],
+    ) -> Document<'a> {
+        let errors: Vec<String> = failures(findings, failing)
+            .map(|found| {
+                let place = place(found, &findings.sources);
+                format!("{place}{}", found.diagnostic.message)
+            })
+            .collect();
+        let diagnostics = findings.found.iter();
+        let diagnostics =
+            diagnostics.map(|found| DiagnosticDocument::new(found, &findings.sources));
+        Document {
+            ok: errors.is_empty(),
+            errors,
+            diagnostics_schema_version: Some(DIAGNOSTICS_SCHEMA_VERSION),
+            diagnostics: diagnostics.collect(),
+            region_order: Some(region_order),
+        }
+    }
+
+    /// Makes the document of a file of which only the form was checked, or which could not be read.
+    pub(crate) fn of_form(opened: &'a Result<LoadedFile, Error>) -> Document<'a> {
+        match opened {
+            Ok(opened) => Document {
+                region_order: None,
+                ..Document::new(&opened.findings, Severity::Error, &[])
+            },
+            Err(error) => Document {
+                ok: false,
+                errors: vec![error.to_string()],
+                diagnostics_schema_version: None,
+                diagnostics: Vec::new(),
+                region_order: None,
+            },
+        }
+    }
 }
 
 /// What is at least as bad as `failing`.
-pub(crate) fn failures(findings: &Findings, failing: Severity) -> impl Iterator<Item = &Found> {
+pub(crate) fn failures(
+    findings: &Findings,
+    failing: Severity,
+) -> impl Iterator<Item = &LocatedDiagnostic> {
     let found = findings.found.iter();
     found.filter(move |found| found.diagnostic.severity() >= failing)
 }
 
-fn diagnostic_json(found: &Found, sources: &SourceMap) -> Value {
-    let diagnostic = &found.diagnostic;
-    let place = found.span.map(|span| sources.line_col(span.start));
-    json!({
-        "code": diagnostic.code.name(),
-        "severity": diagnostic.severity().name(),
-        "category": diagnostic.code.category().name(),
-        "message": diagnostic.message,
-        "graph_path": diagnostic.graph_path,
-        "involved_components": diagnostic.involved_components,
-        "involved_edges": diagnostic.involved_edges,
-        "suggested_fix": diagnostic.suggested_fix,
-        "line": place.map(|(line, _)| line),
-        "column": place.map(|(_, column)| column),
-    })
+/// A finding with its place in the text.
+#[derive(Serialize)]
+struct DiagnosticDocument<'a> {
+    #[serde(flatten)]
+    diagnostic: &'a Diagnostic,
+    severity: Severity,
+    category: Category,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+impl<'a> DiagnosticDocument<'a> {
+    fn new(found: &'a LocatedDiagnostic, sources: &SourceMap) -> DiagnosticDocument<'a> {
+        let diagnostic = &found.diagnostic;
+        let place = found.span.map(|span| sources.line_col(span.start));
+        DiagnosticDocument {
+            diagnostic,
+            severity: diagnostic.severity(),
+            category: diagnostic.code.category(),
+            line: place.map(|(line, _)| line),
+            column: place.map(|(_, column)| column),
+        }
+    }
 }
 
 /// `line:column: `, or nothing if it is about the file as a whole.
-fn place(found: &Found, sources: &SourceMap) -> String {
+fn place(found: &LocatedDiagnostic, sources: &SourceMap) -> String {
     match found.span {
         Some(span) => {
             let (line, column) = sources.line_col(span.start);
@@ -111,7 +161,7 @@ fn place(found: &Found, sources: &SourceMap) -> String {
 }
 
 /// What is underlined: the first line of a span, which may be as long as the file.
-fn label(found: &Found, span: Span, sources: &SourceMap) -> LabeledSpan {
+fn label(found: &LocatedDiagnostic, span: Span, sources: &SourceMap) -> LabeledSpan {
     let text = sources.text();
     let start = span.start.min(text.len());
     let end = span.end.clamp(start, text.len());
@@ -129,7 +179,7 @@ fn label(found: &Found, span: Span, sources: &SourceMap) -> LabeledSpan {
 /// A finding as a report.
 #[derive(Debug)]
 struct Report<'a> {
-    found: &'a Found,
+    found: &'a LocatedDiagnostic,
     source: &'a NamedSource<String>,
     label: Option<LabeledSpan>,
 }
@@ -172,9 +222,9 @@ impl fmt::Display for Report<'_> {
 }
 
 /// A report as text.
-struct Shown<'a, H>(&'a H, &'a Report<'a>);
+struct RenderedReport<'a, H>(&'a H, &'a Report<'a>);
 
-impl<H: ReportHandler> fmt::Display for Shown<'_, H> {
+impl<H: ReportHandler> fmt::Display for RenderedReport<'_, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.debug(self.1, f)
     }

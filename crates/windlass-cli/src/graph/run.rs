@@ -1,13 +1,15 @@
 //! `windlass graph run`.
 
-use serde_json::{Map, Value, json};
-use windlass::graph::run::{HealthEvent, LaneGrant, Loss};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass::graph::run::{HealthEvent, LaneGrant, Loss, LossKind};
 use windlass::graph::{RunResult, StopReason};
 
-use super::execution::{Execution, error_json, health_json};
+use super::execution::{ErrorDocument, Execution, HealthDocument};
 use crate::args::{Format, Run};
 use crate::outcome::{Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 /// The counts of a run: their names here, and those of the metrics.
 const COUNTS: &[(&str, &str)] = &[
@@ -43,38 +45,40 @@ const ORDER_SHOWN: usize = 32;
 
 pub(crate) fn run(args: &Run, terminal: &Terminal) -> Outcome {
     let format = args.output.format;
-    let Some(execution) = Execution::prepare(&args.source, &args.types, format, terminal)? else {
+    let Some(execution) = Execution::prepare(&args.graph.source, &args.types, format, terminal)?
+    else {
         return Ok(Verdict::Bad);
     };
-    let mut options = args.bounds.options().traced();
-    // The events are counted here, and nobody looks at them.
+    let mut options = args.graph.bounds.options().traced();
+    // The events are only counted.
     options.trace_capacity = 0;
     let result = execution.run(options, terminal)?;
     let incomplete = incomplete(args, &result);
-    terminal.print(&match format {
+    match format {
         Format::Text => {
             let mut text = to_text(&execution, &result);
             if !incomplete.is_empty() {
                 text.push_str(&last_line(&incomplete, args.strict));
             }
-            text
+            terminal.print(&text)?;
         }
-        Format::Json => pretty(&to_json(&execution, &result)),
-    })?;
+        Format::Json => terminal.print_json(&Document::new(&execution, &result))?,
+    }
     Ok(match Verdict::of_run(&result) {
         Verdict::Fine if args.strict => Verdict::fine_if(incomplete.is_empty()),
         verdict => verdict,
     })
 }
 
-/// What was dropped, refused or not delivered, a phrase for each; and that the run did not come to its end.
+/// What was dropped, refused or not delivered, a phrase for each; and that the run did not come to
+/// its end.
 fn incomplete(args: &Run, result: &RunResult) -> Vec<String> {
     let mut incomplete: Vec<String> = result.losses.iter().map(ToString::to_string).collect();
     // What fails in invocations is among the losses.
     let errors = result.errors.iter();
     let errors = errors.filter(|error| !error.fatal && error.phase != "execute");
     incomplete.extend(errors.map(ToString::to_string));
-    let bounds = &args.bounds;
+    let bounds = &args.graph.bounds;
     let at_bound = result.stop_reason == StopReason::TickBound;
     if bounds.until_idle && bounds.steps == 0 && at_bound {
         incomplete.push(format!(
@@ -151,29 +155,80 @@ fn health_line(event: &HealthEvent) -> String {
     format!("{kind} {place} count={count} first_epoch={first} last_epoch={last}")
 }
 
-fn to_json(execution: &Execution, result: &RunResult) -> Value {
-    let grant = |grant: &LaneGrant| json!({ "lane": grant.lane, "threads": grant.threads, "refused": grant.refused });
-    let loss = |loss: &Loss| json!({ "kind": loss.kind.name(), "subject": loss.subject, "count": loss.count });
-    let mut document = json!({
-        "ok": result.is_ok(),
-        "graph": execution.name(),
-        "ticks": result.ticks,
-        "epochs": result.epochs,
-        "stop_reason": result.stop_reason.name(),
-        "order": result.order,
-        "errors": result.errors.iter().map(error_json).collect::<Vec<_>>(),
-        "health_events": result.health.iter().map(health_json).collect::<Vec<_>>(),
-        "lane_grants": result.lane_grants.iter().map(grant).collect::<Vec<_>>(),
-        "losses": result.losses.iter().map(loss).collect::<Vec<_>>(),
-        "stubs": execution.stubs,
-    });
-    if let Some(document) = document.as_object_mut() {
+/// The document that is printed.
+#[derive(Serialize)]
+struct Document<'a> {
+    ok: bool,
+    graph: &'a str,
+    ticks: u64,
+    epochs: u64,
+    stop_reason: StopReason,
+    order: &'a [String],
+    errors: Vec<ErrorDocument<'a>>,
+    health_events: Vec<HealthDocument<'a>>,
+    lane_grants: Vec<GrantDocument<'a>>,
+    losses: Vec<LossDocument<'a>>,
+    stubs: &'a [String],
+    #[serde(flatten)]
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> Document<'a> {
+    fn new(execution: &'a Execution, result: &'a RunResult) -> Document<'a> {
         let counts = COUNTS.iter();
-        let counts =
-            counts.map(|(name, metric)| ((*name).to_owned(), json!(count(result, metric))));
-        document.extend(counts.collect::<Map<_, _>>());
+        Document {
+            ok: result.is_ok(),
+            graph: execution.name(),
+            ticks: result.ticks,
+            epochs: result.epochs,
+            stop_reason: result.stop_reason,
+            order: &result.order,
+            errors: ErrorDocument::of(result),
+            health_events: HealthDocument::of(result),
+            lane_grants: result.lane_grants.iter().map(GrantDocument::new).collect(),
+            losses: result.losses.iter().map(LossDocument::new).collect(),
+            stubs: &execution.stubs,
+            counts: counts
+                .map(|&(name, metric)| (name, count(result, metric)))
+                .collect(),
+        }
     }
-    document
+}
+
+/// What the threads of a lane were granted.
+#[derive(Serialize)]
+struct GrantDocument<'a> {
+    lane: &'a str,
+    threads: &'a [String],
+    refused: &'a [String],
+}
+
+impl<'a> GrantDocument<'a> {
+    fn new(grant: &'a LaneGrant) -> GrantDocument<'a> {
+        GrantDocument {
+            lane: &grant.lane,
+            threads: &grant.threads,
+            refused: &grant.refused,
+        }
+    }
+}
+
+/// What was dropped, refused or not delivered.
+#[derive(Serialize)]
+struct LossDocument<'a> {
+    kind: LossKind,
+    subject: &'a str,
+    count: u64,
+}
+
+impl<'a> LossDocument<'a> {
+    fn new(loss: &'a Loss) -> LossDocument<'a> {
+        LossDocument {
+            kind: loss.kind,
+            subject: &loss.subject,
+            count: loss.count,
+        }
+    }
 }
 
 /// A count is whole; as a metric it is a float.

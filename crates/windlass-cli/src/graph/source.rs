@@ -10,10 +10,10 @@ use windlass::graph::check::{Level, check, check_partial};
 use windlass::graph::compile::{Plan, compile};
 use windlass::graph::component::Registry;
 use windlass::graph::diagnostic::{Diagnostic, Severity};
-use windlass::graph::load::{LoadOptions, Partial};
 use windlass::graph::model::Graph;
 use windlass::graph::source::{SourceMap, Span};
-use windlass::graph::{Limits, load::Loaded};
+use windlass::graph::{Limits, Loaded};
+use windlass::graph::{LoadOptions, Partial};
 
 use super::report;
 use crate::args::{Format, Source};
@@ -21,7 +21,7 @@ use crate::outcome::Error;
 use crate::terminal::Terminal;
 
 /// A file that was read, and perhaps loaded.
-pub(crate) struct Opened {
+pub(crate) struct LoadedFile {
     /// The graph, if the file has the form of one.
     pub(crate) graph: Option<Graph>,
     /// What could be read of it otherwise.
@@ -34,13 +34,13 @@ pub(crate) struct Findings {
     /// The name of the file, for people.
     pub(crate) name: String,
     pub(crate) sources: SourceMap,
-    /// Errors first.
-    pub(crate) found: Vec<Found>,
+    /// What was found, errors first.
+    pub(crate) found: Vec<LocatedDiagnostic>,
 }
 
 /// One finding, and where it is.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct LocatedDiagnostic {
     pub(crate) diagnostic: Diagnostic,
     /// None if it is about the file as a whole.
     pub(crate) span: Option<Span>,
@@ -56,21 +56,21 @@ pub(crate) struct Valid {
 /// The name of a file for people: `-` is standard input.
 pub(crate) struct FileName<'a>(pub(crate) &'a Path);
 
-/// Loads and checks a file; if it is not valid, says why, and gives nothing.
+/// Loads and checks a file of which types may be unknown. If it is not valid, says why, and returns
+/// nothing.
 pub(crate) fn valid(
     source: &Source,
     registry: &Registry,
-    level: Level,
     format: Format,
     terminal: &Terminal,
 ) -> Result<Option<Valid>, Error> {
     let mut opened = load(&source.file, &source.limits.limits())?;
-    opened.check(registry, level);
+    opened.check(registry, Level::Schema);
     opened.into_valid(format, terminal)
 }
 
 /// Loads a file: what is wrong with its form is among the findings.
-pub(crate) fn load(file: &Path, limits: &Limits) -> Result<Opened, Error> {
+pub(crate) fn load(file: &Path, limits: &Limits) -> Result<LoadedFile, Error> {
     let name = FileName(file).to_string();
     let bytes = read(file, limits.input_bytes).map_err(|source| Error::Read {
         file: name.clone(),
@@ -80,7 +80,7 @@ pub(crate) fn load(file: &Path, limits: &Limits) -> Result<Opened, Error> {
 }
 
 /// Loads a text: what is wrong with its form is among the findings.
-pub(crate) fn load_text(bytes: Vec<u8>, file: &Path, limits: &Limits) -> Opened {
+pub(crate) fn load_text(bytes: Vec<u8>, file: &Path, limits: &Limits) -> LoadedFile {
     let name = FileName(file).to_string();
     let options = LoadOptions {
         limits: limits.clone(),
@@ -88,10 +88,13 @@ pub(crate) fn load_text(bytes: Vec<u8>, file: &Path, limits: &Limits) -> Opened 
     let (graph, partial, sources, found) = match windlass::graph::load(bytes, &options) {
         Ok(Loaded { graph, sources }) => (Some(graph), None, sources, Vec::new()),
         Err(errors) => {
-            let found = errors.problems.into_iter().map(|problem| Found {
-                diagnostic: problem.diagnostic,
-                span: problem.span,
-            });
+            let found = errors
+                .problems
+                .into_iter()
+                .map(|problem| LocatedDiagnostic {
+                    diagnostic: problem.diagnostic,
+                    span: problem.span,
+                });
             (None, errors.partial, errors.sources, found.collect())
         }
     };
@@ -100,7 +103,7 @@ pub(crate) fn load_text(bytes: Vec<u8>, file: &Path, limits: &Limits) -> Opened 
         sources,
         found,
     };
-    Opened {
+    LoadedFile {
         graph,
         partial,
         findings,
@@ -131,7 +134,7 @@ fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-impl Opened {
+impl LoadedFile {
     /// Checks what the graph means, as far as it could be read.
     pub(crate) fn check(&mut self, registry: &Registry, level: Level) {
         let found = match (&self.graph, &self.partial) {
@@ -140,14 +143,14 @@ impl Opened {
             (None, None) => return,
         };
         let sources = &self.findings.sources;
-        let found = found.into_iter().map(|diagnostic| Found {
+        let found = found.into_iter().map(|diagnostic| LocatedDiagnostic {
             span: sources.span_of(&diagnostic.graph_path),
             diagnostic,
         });
         self.findings.found.extend(found);
         if self.partial.is_some() {
             // Mistakes of form and of meaning, in the order of the file.
-            let start = |found: &Found| found.span.map_or(0, |span| span.start);
+            let start = |found: &LocatedDiagnostic| found.span.map_or(0, |span| span.start);
             self.findings
                 .found
                 .sort_by_key(|found| (Reverse(found.diagnostic.severity()), start(found)));

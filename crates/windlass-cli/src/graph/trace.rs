@@ -12,10 +12,11 @@ use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &args::Trace, terminal: &Terminal) -> Outcome {
     let format = args.format.into();
-    let Some(execution) = Execution::prepare(&args.source, &args.types, format, terminal)? else {
+    let Some(execution) = Execution::prepare(&args.graph.source, &args.types, format, terminal)?
+    else {
         return Ok(Verdict::Bad);
     };
-    let result = execution.run(args.bounds.options().traced(), terminal)?;
+    let result = execution.run(args.graph.bounds.options().traced(), terminal)?;
     tell_errors(&result, terminal);
     let trace = &result.trace;
     if trace.dropped > 0 {
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &args::Trace, terminal: &Terminal) -> Outcome {
             trace.dropped
         ));
     }
-    terminal.write_to(args.output.as_deref(), |out| match args.format {
+    terminal.write_to(args.output.file.as_deref(), |out| match args.format {
         TraceFormat::Text => write_text(trace, out),
         TraceFormat::Json => trace.write_json(out),
         TraceFormat::Chrome => trace.write_chrome(out),

@@ -5,11 +5,11 @@ use windlass::graph::compile::compile;
 use windlass::graph::diagnostic::Severity;
 
 use super::registry::registry;
-use super::report;
+use super::report::{self, Document};
 use super::source::{self, Findings};
 use crate::args::{Format, Validate};
 use crate::outcome::{Error, Outcome, Verdict};
-use crate::terminal::{Terminal, pretty};
+use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &Validate, terminal: &Terminal) -> Outcome {
     let mut opened = source::load(&args.source.file, &args.source.limits.limits())?;
@@ -33,8 +33,7 @@ pub(crate) fn run(args: &Validate, terminal: &Terminal) -> Outcome {
     let ok = report::failures(&findings, failing).next().is_none();
     match args.output.format {
         Format::Json => {
-            let document = report::to_json(&findings, failing, &order);
-            terminal.print(&pretty(&document))?;
+            terminal.print_json(&Document::new(&findings, failing, &order))?;
         }
         Format::Text => {
             report::show(&findings, terminal);

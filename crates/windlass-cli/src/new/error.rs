@@ -20,9 +20,9 @@ pub(crate) enum NewError {
     NotAFolder(PathBuf),
     /// It cannot be made, or a file in it cannot be written.
     Write {
-        /// Which.
+        /// The path that could not be made.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -90,7 +90,7 @@ fn demand_free(folder: &Path) -> Result<(), NewError> {
     }
 }
 
-/// Writes a file that is not there yet, whoever else writes here.
+/// Writes a file that must not be there yet, also if another program writes here.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

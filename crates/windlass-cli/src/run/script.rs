@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use windlass::Runtime;
 use windlass::lua::{Interpreter, Level, Printed, Sandbox};
-use windlass::process::{Exit, ExitReason, Payload};
+use windlass::process::{Exit, ExitReason};
 use windlass::time::{Instant, sleep};
+use windlass::value::Payload;
 use windlass::vm::{Placement, Task, Vm};
 
 use super::refuse;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &RunFile, terminal: &Terminal) -> Outcome {
 struct Stopping {
     who: String,
     within: Duration,
-    /// When it was told to.
+    /// When the request to stop came.
     since: Option<Instant>,
 }
 
@@ -80,7 +81,8 @@ async fn run_in(args: &RunFile, terminal: &Terminal, stopping: &mut Stopping) ->
     let vm = vm(args)?;
     let lua = interpreter(args, terminal, &vm)?;
     let given: Vec<Payload> = args.args.iter().map(|arg| arg.as_str().into()).collect();
-    // Before it runs: what changes from its first line on is seen. A file that is not there is an error of the script.
+    // Before it runs: what changes from its first line on is seen. A file that is not there is an
+    // error of the script.
     let _watch = match args.watch && args.file.exists() {
         true => Some(Watch::start(&args.file, &lua).map_err(Error::Watch)?),
         false => None,
@@ -103,8 +105,8 @@ async fn run_in(args: &RunFile, terminal: &Terminal, stopping: &mut Stopping) ->
     })
 }
 
-/// Waits for the processes that are left when the script has ended, and names those that had to be killed.
-/// False: there were such, after a signal.
+/// Waits for the processes that are left when the script has ended, and names those that had to be
+/// killed. False: there were such, after a signal.
 async fn stop_others(
     vm: &Vm,
     signals: &mut StopSignals,
@@ -238,7 +240,7 @@ fn interpreter(args: &RunFile, terminal: &Terminal, vm: &Vm) -> Result<Interpret
 /// What is printed is a result; what is logged is for people.
 pub(crate) fn print(printed: Printed<'_>, colored: bool) {
     let text = printed.text;
-    // If nobody reads any more, the script is not told.
+    // If the output is closed, the script does not see it.
     let Some(level) = printed.level else {
         let _ = writeln!(std::io::stdout().lock(), "{text}");
         return;
@@ -261,7 +263,7 @@ pub(crate) fn print(printed: Printed<'_>, colored: bool) {
     );
 }
 
-/// What the script's end means for whoever called it.
+/// Returns what the script's end means for the caller.
 fn verdict(exit: &Exit, terminal: &Terminal, stopping: &Stopping) -> Verdict {
     match (&exit.reason, &exit.value) {
         (ExitReason::Normal, Payload::Int(code)) => Verdict::Code(*code as u8),

@@ -12,7 +12,7 @@ use windlass::lua::Interpreter;
 
 /// Tells an interpreter of changed files, until it is dropped.
 pub(super) struct Watch {
-    /// Closed, it wakes who watches.
+    /// Closing it wakes the thread that watches.
     _stop: OwnedFd,
 }
 

@@ -70,8 +70,8 @@ fn traces() {
     }
 }
 
-/// A graph file with the former names of built-in types is drawn as it is written, and otherwise the
-/// same as one with the present names.
+/// A graph file with the former names of built-in types is drawn as it is written, and otherwise
+/// the same as one with the present names.
 #[test]
 fn former_names_of_types_still_load_run_and_render() {
     let former = "crates/windlass-cli/tests/fixtures/former_names.yaml";
@@ -105,7 +105,8 @@ fn former_names_of_types_still_load_run_and_render() {
     assert_eq!(trace(former), trace(&present));
 }
 
-/// A document with each field, and each item of a list, on a line of its own: short, and easy to compare.
+/// A document with each field, and each item of a list, on a line of its own: short, and easy to
+/// compare.
 fn by_line(document: &Value) -> String {
     let mut text = String::new();
     for (key, value) in document.as_object().expect("a map") {

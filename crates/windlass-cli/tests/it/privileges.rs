@@ -1,4 +1,4 @@
-//! What the system refuses: as who we are, and as somebody without privileges.
+//! What the system refuses: to the user of the test, and to a user without privileges.
 #![cfg(target_os = "linux")]
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Ended, command, windlass};
 
-/// The command as somebody without privileges: as who we are, if that is so already.
+/// The command as a user without privileges: that of the test, if it has none.
 struct Unprivileged {
     binary: PathBuf,
     folder: PathBuf,

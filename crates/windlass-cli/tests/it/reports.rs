@@ -58,7 +58,8 @@ fn all_faults_of_form_are_told_at_once() {
     assert_eq!(text.err.matches("help: ").count(), 3, "{}", text.err);
 }
 
-/// Ten mistakes: two lanes, a lane that is not there, a type, a priority, an id, two ends of edges, a cycle, a field.
+/// Ten mistakes: two lanes, a lane that is not there, a type, a priority, an id, two ends of edges,
+/// a cycle, a field.
 const TEN: &str = "\
 schema_version: 2
 graph: {name: ten}

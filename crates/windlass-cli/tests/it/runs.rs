@@ -51,7 +51,8 @@ fn runs_end_by_their_bounds() {
     assert_eq!(none.line("ticks"), "3");
 }
 
-/// A graph that reads a file of 5,000 rows; gives what the command says, and how many rows were written.
+/// A graph that reads a file of 5,000 rows; gives what the command says, and how many rows were
+/// written.
 fn read_rows(test: &str, policy: &str, arguments: &[&str]) -> (Ended, usize) {
     let name = format!("windlass-cli-{test}-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);

@@ -1,4 +1,4 @@
-//! Everything that is told to stop stops in time, or is named; and nothing stays behind.
+//! Everything that is asked to stop stops in time, or is named; and nothing stays behind.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Read};

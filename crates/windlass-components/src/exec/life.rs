@@ -16,11 +16,11 @@ use windlass_sync::CancellationToken;
 
 use super::Order;
 use super::plan::{Plan, Reply};
-use super::protocol::{STOP, Said, Word, read};
+use super::protocol::{CommandMessage, Publication, STOP, read};
 use super::tail::Tail;
 use crate::format::refused;
-use crate::inlet::{Feed, Gone};
-use crate::outlet::{Desk, Orders};
+use crate::inlet::{Feed, InletClosed};
+use crate::outlet::{Completions, Orders};
 use crate::splitter::{Line, Splitter};
 
 /// How much is read at once.
@@ -31,12 +31,12 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// What a life needs.
 pub(super) struct Life<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) feed: &'a Feed<Said>,
+    pub(super) feed: &'a Feed<Publication>,
     pub(super) tail: &'a Tail,
 }
 
 /// How a life ended.
-pub(super) enum Ended {
+pub(super) enum LifeEnd {
     /// It was asked to.
     Stopped,
     /// By itself, and well.
@@ -51,7 +51,7 @@ pub(super) type Messages = BTreeMap<u64, Order>;
 type Unanswered = Arc<Mutex<Messages>>;
 
 /// What happened first.
-enum First {
+enum EndCause {
     /// The run ends: it was asked to stop.
     Stop,
     /// It says nothing any more, or takes nothing.
@@ -60,12 +60,12 @@ enum First {
 }
 
 impl Life<'_> {
-    /// Runs the command. `left` are the messages that are to be handed to it, and afterwards those that it was not
-    /// done with.
-    pub(super) async fn run(&self, orders: &mut Orders<Order>, left: &mut Messages) -> Ended {
+    /// Runs the command. `left` are the messages that are to be handed to it, and afterwards those
+    /// that it was not done with.
+    pub(super) async fn run(&self, orders: &mut Orders<Order>, left: &mut Messages) -> LifeEnd {
         let (mut leader, pipes) = match self.start() {
             Ok(started) => started,
-            Err(error) => return Ended::NotStarted(error),
+            Err(error) => return LifeEnd::NotStarted(error),
         };
         // Cancelled when it says nothing any more, and when this is dropped.
         let over = CancellationToken::new();
@@ -90,14 +90,15 @@ impl Life<'_> {
             let exit = async {
                 // How it ended is asked for below.
                 let _ = leader.child.wait().await;
-                First::Exit
+                EndCause::Exit
             };
-            let both: [Pin<Box<dyn Future<Output = First> + Send + '_>>; 2] =
+            let both: [Pin<Box<dyn Future<Output = EndCause> + Send + '_>>; 2] =
                 [Box::pin(talk), Box::pin(exit)];
-            race(both).await.unwrap_or(First::Exit)
+            race(both).await.unwrap_or(EndCause::Exit)
         };
         let status = leader.end(self.plan.stop).await;
-        // What it said last is still in the pipe, however it ended; somebody else may hold that open.
+        // What the command said last is still in the pipe, however it ended; another process may
+        // hold the pipe open.
         let _ = timeout(LAST_WORDS, over.cancelled()).await;
         over.cancel();
         let _ = timeout(LAST_WORDS, complaints).await;
@@ -127,12 +128,12 @@ impl Life<'_> {
         left: &mut Messages,
         unanswered: &Unanswered,
         over: &CancellationToken,
-    ) -> First {
+    ) -> EndCause {
         let answers = self.plan.reply == Reply::PerMessage;
         loop {
             let Some(order) = left.first_entry().map(|entry| entry.get().clone()) else {
                 match over.run_until_cancelled(orders.next()).await {
-                    None => return First::Silence,
+                    None => return EndCause::Silence,
                     Some(Some(order)) => {
                         left.insert(order.seq, order);
                         continue;
@@ -140,7 +141,7 @@ impl Life<'_> {
                     Some(None) => {
                         // It ends in any case; if it does not read this, later.
                         let _ = timeout(self.plan.stop, stdin.write_all(STOP)).await;
-                        return First::Stop;
+                        return EndCause::Stop;
                     }
                 }
             };
@@ -153,12 +154,12 @@ impl Life<'_> {
             let write = within_after(&orders.ending, self.plan.stop, stdin.write_all(&line));
             match over.run_until_cancelled(write).await {
                 Some(Some(Ok(()))) => {}
-                Some(None) => return First::Stop,
-                Some(Some(Err(_))) | None => return First::Silence,
+                Some(None) => return EndCause::Stop,
+                Some(Some(Err(_))) | None => return EndCause::Silence,
             }
             left.remove(&seq);
             if !answers {
-                orders.desk.done();
+                orders.completions.done();
             }
         }
     }
@@ -184,14 +185,14 @@ async fn within_after<F: Future>(
     }
 }
 
-fn judge(first: &First, status: io::Result<ExitStatus>, left: usize) -> Ended {
+fn judge(first: &EndCause, status: io::Result<ExitStatus>, left: usize) -> LifeEnd {
     let how = match status {
-        _ if matches!(first, First::Stop) => return Ended::Stopped,
-        Ok(status) if status.success() && left == 0 => return Ended::Finished,
+        _ if matches!(first, EndCause::Stop) => return LifeEnd::Stopped,
+        Ok(status) if status.success() && left == 0 => return LifeEnd::Finished,
         Ok(status) => format!("ended with {status}"),
         Err(error) => format!("ended, and how is not known ({error})"),
     };
-    Ended::Died(match left {
+    LifeEnd::Died(match left {
         0 => how,
         left => format!("{how} before it was done with {left} messages"),
     })
@@ -239,9 +240,9 @@ struct Listener {
     reply: Reply,
     most: usize,
     unanswered: Unanswered,
-    desk: Desk,
+    completions: Completions,
     ending: CancellationToken,
-    feed: Feed<Said>,
+    feed: Feed<Publication>,
 }
 
 impl Listener {
@@ -253,7 +254,7 @@ impl Listener {
             reply: plan.reply,
             most: plan.most,
             unanswered: unanswered.clone(),
-            desk: orders.desk.clone(),
+            completions: orders.completions.clone(),
             ending: orders.ending.clone(),
             feed: life.feed.clone(),
         }
@@ -279,7 +280,7 @@ impl Listener {
         }
     }
 
-    async fn take(&self, line: Line) -> Result<(), Gone> {
+    async fn take(&self, line: Line) -> Result<(), InletClosed> {
         let word = match line {
             Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => return Ok(()),
             Line::Whole(line) => read(&line, &self.outputs),
@@ -289,17 +290,17 @@ impl Listener {
             }
         };
         match word {
-            Ok(Word::Publish(said)) => self.hand(Ok(said)).await,
-            Ok(Word::Log(level, text)) => {
+            Ok(CommandMessage::Publish(said)) => self.hand(Ok(said)).await,
+            Ok(CommandMessage::Log(level, text)) => {
                 level.log(&self.id, &text);
                 Ok(())
             }
-            Ok(Word::Done(_)) if self.reply == Reply::Free => Ok(()),
-            Ok(Word::Done(seq)) => {
+            Ok(CommandMessage::Done(_)) if self.reply == Reply::Free => Ok(()),
+            Ok(CommandMessage::Done(seq)) => {
                 let answered = self.unanswered.lock().remove(&seq);
                 match answered {
                     Some(_) => {
-                        self.desk.done();
+                        self.completions.done();
                         Ok(())
                     }
                     None => {
@@ -314,8 +315,9 @@ impl Listener {
         }
     }
 
-    /// Hands something over. Once the run ends nobody takes it: that is told, and it goes on.
-    async fn hand(&self, word: Result<Said, Failure>) -> Result<(), Gone> {
+    /// Hands something over. Once the run ends the component no longer takes it: that is reported,
+    /// and the command goes on.
+    async fn hand(&self, word: Result<Publication, Failure>) -> Result<(), InletClosed> {
         let handed = async {
             match word {
                 Ok(said) => self.feed.give(said).await,

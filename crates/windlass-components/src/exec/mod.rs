@@ -1,7 +1,7 @@
 //! `windlass.exec`: a component in any language.
 //!
-//! A command runs beside the graph. It gets messages as JSON lines at its input, and says what to publish as JSON lines
-//! at its output. It is started again when it dies, but not too often.
+//! A command runs beside the graph. It gets messages as JSON lines at its input, and says what to
+//! publish as JSON lines at its output. It is started again when it dies, but not too often.
 
 mod life;
 mod plan;
@@ -10,15 +10,15 @@ mod supervise;
 mod tail;
 
 use windlass_core::sync::Arc;
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, ConfigField, ConfigKind, Descriptor, Drain, Failure, Invocation, Output, Outside,
     Setup, WeakOutside,
 };
 use windlass_graph::model::Config;
+use windlass_value::Payload;
 
 use self::plan::{Plan, Reply};
-use self::protocol::Said;
+use self::protocol::Publication;
 use self::supervise::supervise;
 use crate::emit::emit;
 use crate::file::{line_bytes, records};
@@ -37,7 +37,7 @@ pub(crate) struct Exec {
 
 #[derive(Debug)]
 struct Running {
-    inlet: Inlet<Said>,
+    inlet: Inlet<Publication>,
     outlet: Outlet<Order>,
     door: WeakOutside,
     reply: Reply,

@@ -7,9 +7,9 @@ use windlass_graph::component::Failure;
 use windlass_runtime::time::{Instant, sleep};
 
 use super::Order;
-use super::life::{Ended, Life};
+use super::life::{Life, LifeEnd};
 use super::plan::{Plan, Restart};
-use super::protocol::Said;
+use super::protocol::Publication;
 use super::tail::Tail;
 use crate::inlet::Feed;
 use crate::outlet::Orders;
@@ -18,29 +18,34 @@ use crate::outlet::Orders;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs the command until the run ends, or it has finished, or it has died too often.
-pub(super) async fn supervise(plan: Plan, mut orders: Orders<Order>, feed: Feed<Said>) {
-    let fault = live(&plan, &mut orders, &feed).await.err();
-    if let Some(fault) = fault {
-        let report = feed.report(Failure::new(fault.clone()));
+pub(super) async fn supervise(plan: Plan, mut orders: Orders<Order>, feed: Feed<Publication>) {
+    let failure = live(&plan, &mut orders, &feed).await.err();
+    if let Some(failure) = failure {
+        let report = feed.report(Failure::new(failure.clone()));
         if orders.ending.run_until_cancelled(report).await.is_none() {
-            // Nobody takes what comes any more.
-            orders.desk.fail(Failure::new(fault));
+            // The component no longer takes what the command says.
+            orders.completions.fail(Failure::new(failure));
         }
     }
-    // Nothing more will come. What is handed over until that is seen is told at the end.
+    // Nothing more will come. What is handed over until the component sees that is reported
+    // at the end.
     drop(feed);
     orders.ending.cancelled().await;
-    let left = orders.desk.pending();
+    let left = orders.completions.pending();
     if left > 0 {
         let command = plan.shown();
-        orders.desk.fail(Failure::new(format!(
+        orders.completions.fail(Failure::new(format!(
             "{command} ended, and was not done with {left} messages"
         )));
     }
 }
 
 /// One life after another. An error says why there is none any more.
-async fn live(plan: &Plan, orders: &mut Orders<Order>, feed: &Feed<Said>) -> Result<(), String> {
+async fn live(
+    plan: &Plan,
+    orders: &mut Orders<Order>,
+    feed: &Feed<Publication>,
+) -> Result<(), String> {
     let mut deaths = Deaths::new(plan.restart);
     let tail = Tail::default();
     let mut left = BTreeMap::new();
@@ -52,9 +57,9 @@ async fn live(plan: &Plan, orders: &mut Orders<Order>, feed: &Feed<Said>) -> Res
             tail: &tail,
         };
         let how = match life.run(orders, &mut left).await {
-            Ended::Stopped | Ended::Finished => return Ok(()),
-            Ended::NotStarted(error) => return Err(format!("cannot start {command}: {error}")),
-            Ended::Died(how) => how,
+            LifeEnd::Stopped | LifeEnd::Finished => return Ok(()),
+            LifeEnd::NotStarted(error) => return Err(format!("cannot start {command}: {error}")),
+            LifeEnd::Died(how) => how,
         };
         let Some(pause) = deaths.pause() else {
             let (times, within) = (deaths.times.len(), plan.restart.within);

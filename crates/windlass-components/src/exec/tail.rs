@@ -1,4 +1,4 @@
-//! What a command complains about: told to those who log, and the last of it kept.
+//! What a command writes to its standard error: it is logged, and its last lines are kept.
 
 use std::collections::VecDeque;
 

@@ -6,42 +6,34 @@ use std::sync::Arc;
 
 use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 use serde_json::Value;
-use windlass_graph::Payload;
-use windlass_graph::component::{
-    Component, ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output, Setup,
-};
-use windlass_graph::model::Config;
+use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Invocation, Output};
+use windlass_value::Payload;
 
-use super::writer::{FileTarget, Writer};
+use super::sink::FileEncoder;
+use super::source::FileReader;
 use super::{LINE_BYTES, MOST_LINE_BYTES, records, records_of};
-use crate::format::encode_all;
-use crate::records::{Next, Records};
-use crate::settings::{Settings, about_file, fixed};
+use crate::records::{NextRecord, Records};
+use crate::settings::{Settings, about_file};
 
 /// How much the reader holds at once.
 const BUFFER: usize = 64 << 10;
 
 /// Publishes the records of a CSV file.
 #[derive(Debug, Default)]
-pub(crate) struct Source {
+pub(crate) struct CsvReader {
     style: Style,
     typed: bool,
     records: Records<Payload>,
-    path: String,
     most: usize,
-    reader: Option<Reader>,
-    output: Output<Payload>,
 }
 
 /// Writes records to a CSV file.
 #[derive(Debug, Default)]
-pub(crate) struct Sink {
+pub(crate) struct CsvEncoder {
     style: Style,
-    target: FileTarget,
     columns: Option<Vec<String>>,
-    /// Whether the next record is the first.
-    first: bool,
-    writer: Option<Writer>,
+    /// True until the first record of an empty file is written: the header comes before it.
+    is_first: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -98,7 +90,7 @@ impl Read for Bounded {
 
 /// The records of a file, with one ahead.
 #[derive(Debug)]
-struct Reader {
+pub(crate) struct OpenCsv {
     csv: csv::Reader<Bounded>,
     path: String,
     most: usize,
@@ -106,8 +98,8 @@ struct Reader {
     ahead: StringRecord,
 }
 
-impl Reader {
-    fn open(path: &str, style: Style, most: usize) -> Result<Reader, Failure> {
+impl OpenCsv {
+    fn open(path: &str, style: Style, most: usize) -> Result<OpenCsv, Failure> {
         let file = File::open(path).map_err(|error| about_file("open", path, &error))?;
         let csv = ReaderBuilder::new()
             .has_headers(style.header)
@@ -117,7 +109,7 @@ impl Reader {
                 file,
                 left: most.saturating_add(BUFFER),
             });
-        let mut reader = Reader {
+        let mut reader = OpenCsv {
             csv,
             path: path.to_owned(),
             most,
@@ -164,8 +156,8 @@ impl Reader {
     }
 }
 
-/// What a field says: a number, true, false, nothing, or else text. A number that would not come back as it was
-/// written (0042, or more digits than 64 bits hold) stays text.
+/// What a field says: a number, true, false, nothing, or else text. A number that would not come
+/// back as it was written (0042, or more digits than 64 bits hold) stays text.
 fn recognised(field: &str) -> Payload {
     if field.is_empty() {
         return Payload::Nil;
@@ -184,8 +176,8 @@ fn recognised(field: &str) -> Payload {
     }
 }
 
-impl Component for Source {
-    fn describe() -> Descriptor {
+impl CsvReader {
+    pub(crate) fn describe() -> Descriptor {
         let about = "Publishes the records of a CSV file: objects by its header, or lists.";
         let most = ConfigField::new("max_record_bytes", ConfigKind::Integer);
         Style::fields(super::source(about))
@@ -193,56 +185,45 @@ impl Component for Source {
             .field(records())
             .field(most.within(1.0, MOST_LINE_BYTES as f64))
     }
+}
 
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
-        let settings = Settings(setup.config());
-        self.path = settings.demand("path")?.to_owned();
+impl FileReader for CsvReader {
+    type Open = OpenCsv;
+
+    fn configure(&mut self, settings: Settings<'_>) -> Result<(), Failure> {
         self.style = Style::read(settings)?;
         self.typed = settings.flag("typed", true)?;
         self.records = Records::new(records_of(settings)?);
         self.most = settings.count("max_record_bytes", LINE_BYTES, MOST_LINE_BYTES)?;
-        self.output = setup.output("out")?;
         Ok(())
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        self.reader = Some(Reader::open(&self.path, self.style, self.most)?);
-        Ok(())
+    fn open(&mut self, path: &str) -> Result<OpenCsv, Failure> {
+        OpenCsv::open(path, self.style, self.most)
     }
 
-    fn reset(&mut self) -> Result<(), Failure> {
-        self.activate()
-    }
-
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let Some(reader) = &mut self.reader else {
-            return Ok(());
-        };
+    fn publish(
+        &mut self,
+        file: &mut OpenCsv,
+        invocation: &mut Invocation<'_>,
+        output: Output<Payload>,
+    ) -> Result<(), Failure> {
         let typed = self.typed;
-        let next = || match reader.next()? {
-            Some(record) => {
-                let value = reader.value(&record, typed);
-                Ok(Next::One(value))
-            }
-            None => Ok(Next::End),
+        let next = || match file.next()? {
+            Some(record) => Ok(NextRecord::One(file.value(&record, typed))),
+            None => Ok(NextRecord::End),
         };
-        self.records
-            .publish(invocation, self.output, next)
-            .map(drop)
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.reader = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
+        self.records.publish(invocation, output, next).map(drop)
     }
 }
 
-impl Sink {
-    /// The fields of a record, in the order of the columns.
+impl CsvEncoder {
+    pub(crate) fn describe() -> Descriptor {
+        let about = "Writes each message to a CSV file, as a record.";
+        Style::fields(super::sink(about)).field(ConfigField::new("columns", ConfigKind::List))
+    }
+
+    /// Returns the fields of a record, in the order of the columns.
     fn row(&mut self, record: &Payload) -> Result<Vec<String>, Failure> {
         match record {
             Payload::Map(object) => {
@@ -275,12 +256,12 @@ impl Sink {
         }
     }
 
-    fn encode(&mut self, record: &Payload) -> Result<Vec<u8>, Failure> {
+    fn record(&mut self, record: &Payload) -> Result<Vec<u8>, Failure> {
         let row = self.row(record)?;
         let mut writer = WriterBuilder::new()
             .delimiter(self.style.delimiter)
             .from_writer(Vec::new());
-        if std::mem::take(&mut self.first)
+        if std::mem::take(&mut self.is_first)
             && self.style.header
             && let Some(columns) = &self.columns
         {
@@ -300,15 +281,8 @@ fn shown(value: &Payload) -> Result<String, Failure> {
     })
 }
 
-impl Component for Sink {
-    fn describe() -> Descriptor {
-        let about = "Writes each message to a CSV file, as a record.";
-        Style::fields(super::sink(about)).field(ConfigField::new("columns", ConfigKind::List))
-    }
-
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
-        let settings = Settings(setup.config());
-        self.target = FileTarget::read(settings)?;
+impl FileEncoder for CsvEncoder {
+    fn configure(&mut self, settings: Settings<'_>) -> Result<(), Failure> {
         self.style = Style::read(settings)?;
         self.columns = settings.texts("columns")?;
         if self.columns.as_ref().is_some_and(Vec::is_empty) {
@@ -319,31 +293,13 @@ impl Component for Sink {
         Ok(())
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        let writer = self.target.open()?;
+    fn begin(&mut self, is_empty: bool) {
         // A file that goes on has its header already.
-        self.first = writer.is_empty()?;
-        self.writer = Some(writer);
+        self.is_first = is_empty;
+    }
+
+    fn encode(&mut self, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+        to.extend(self.record(payload)?);
         Ok(())
-    }
-
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let (records, encoded) = encode_all(invocation, |payload, bytes| {
-            bytes.extend(self.encode(payload)?);
-            Ok(())
-        });
-        if let Some(writer) = &mut self.writer {
-            writer.write(&records.concat())?;
-        }
-        encoded
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.writer = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
     }
 }

@@ -1,36 +1,30 @@
 //! `windlass.lines.source`, `windlass.jsonl.source` and their sinks.
 
-use windlass_graph::Payload;
-use windlass_graph::component::{Component, Descriptor, Failure, Invocation, Output, Setup};
-use windlass_graph::model::Config;
+use windlass_graph::component::{Descriptor, Failure, Invocation, Output};
+use windlass_value::Payload;
 
 use super::reader::Reader;
-use super::writer::{FileTarget, Writer};
+use super::sink::FileEncoder;
+use super::source::FileReader;
 use super::{line_bytes, line_bytes_of, records, records_of};
-use crate::format::{Format, encode_all};
-use crate::records::{Next, Records};
-use crate::settings::{Settings, fixed};
+use crate::format::Format;
+use crate::records::{NextRecord, Records};
+use crate::settings::Settings;
 
 /// Publishes the lines of a file.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct LineReader {
     format: Format,
-    path: String,
     records: Records<Payload>,
     most: usize,
-    reader: Option<Reader>,
-    output: Output<Payload>,
 }
 
-impl Source {
-    pub(crate) fn new(format: Format) -> Source {
-        Source {
+impl LineReader {
+    pub(crate) fn new(format: Format) -> LineReader {
+        LineReader {
             format,
-            path: String::new(),
             records: Records::default(),
             most: 0,
-            reader: None,
-            output: Output::default(),
         }
     }
 
@@ -43,77 +37,52 @@ impl Source {
     }
 }
 
-impl Component for Source {
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
-        let settings = Settings(setup.config());
-        self.path = settings.demand("path")?.to_owned();
+impl FileReader for LineReader {
+    type Open = Reader;
+
+    fn configure(&mut self, settings: Settings<'_>) -> Result<(), Failure> {
         self.records = Records::new(records_of(settings)?);
         self.most = line_bytes_of(settings)?;
-        self.output = setup.output("out")?;
         Ok(())
     }
 
-    fn activate(&mut self) -> Result<(), Failure> {
-        self.reader = Some(Reader::open(&self.path, self.most)?);
-        Ok(())
+    fn open(&mut self, path: &str) -> Result<Reader, Failure> {
+        Reader::open(path, self.most)
     }
 
-    fn reset(&mut self) -> Result<(), Failure> {
-        self.activate()
-    }
-
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let Some(reader) = &mut self.reader else {
-            return Ok(());
-        };
+    fn publish(
+        &mut self,
+        file: &mut Reader,
+        invocation: &mut Invocation<'_>,
+        output: Output<Payload>,
+    ) -> Result<(), Failure> {
         let format = self.format;
         self.records
-            .publish(invocation, self.output, || next(reader, format))?;
-        if self.records.is_settled() && reader.is_at_end()? {
+            .publish(invocation, output, || next(file, format))?;
+        if self.records.is_settled() && file.is_at_end()? {
             invocation.finish();
         }
         Ok(())
     }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.reader = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
-    }
 }
 
-/// The next message; an empty line between JSON values says nothing.
-fn next(reader: &mut Reader, format: Format) -> Result<Next<Payload>, Failure> {
+/// Returns the next message. An empty line between JSON values is skipped.
+fn next(reader: &mut Reader, format: Format) -> Result<NextRecord<Payload>, Failure> {
     while let Some((number, line)) = reader.next()? {
         if format != Format::Json || !line.iter().all(u8::is_ascii_whitespace) {
             let payload = format.decode(&line);
             let payload = payload.map_err(|failure| reader.at(number, &failure))?;
-            return Ok(Next::One(payload));
+            return Ok(NextRecord::One(payload));
         }
     }
-    Ok(Next::End)
+    Ok(NextRecord::End)
 }
 
 /// Writes messages to a file, each in a line.
 #[derive(Debug)]
-pub(crate) struct Sink {
-    format: Format,
-    target: FileTarget,
-    writer: Option<Writer>,
-}
+pub(crate) struct LineEncoder(pub(crate) Format);
 
-impl Sink {
-    pub(crate) fn new(format: Format) -> Sink {
-        Sink {
-            format,
-            target: FileTarget::default(),
-            writer: None,
-        }
-    }
-
+impl LineEncoder {
     pub(crate) fn describe(format: Format) -> Descriptor {
         super::sink(match format {
             Format::Json => "Writes each message to a file, as JSON in a line.",
@@ -122,34 +91,8 @@ impl Sink {
     }
 }
 
-impl Component for Sink {
-    fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
-        self.target = FileTarget::read(Settings(setup.config()))?;
-        Ok(())
-    }
-
-    fn activate(&mut self) -> Result<(), Failure> {
-        self.writer = Some(self.target.open()?);
-        Ok(())
-    }
-
-    fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-        let Some(writer) = &mut self.writer else {
-            return Ok(());
-        };
-        let (lines, encoded) = encode_all(invocation, |payload, line| {
-            self.format.encode_line(payload, line)
-        });
-        writer.write(&lines.concat())?;
-        encoded
-    }
-
-    fn deactivate(&mut self) -> Result<(), Failure> {
-        self.writer = None;
-        Ok(())
-    }
-
-    fn validate_config(&self, _: &Config) -> Result<(), Failure> {
-        fixed()
+impl FileEncoder for LineEncoder {
+    fn encode(&mut self, payload: &Payload, to: &mut Vec<u8>) -> Result<(), Failure> {
+        self.0.encode_line(payload, to)
     }
 }

@@ -1,12 +1,14 @@
 //! Files: lines, JSON lines, CSV and replays.
 //!
-//! They are read and written in `execute`, through buffers, so that a simulated run does the same every time. What an
-//! invocation wrote is in the file when it has ended.
+//! They are read and written in `execute`, through buffers, so that a simulated run does the same
+//! every time. What an invocation wrote is in the file when it has ended.
 
 pub(crate) mod csv;
 pub(crate) mod lines;
 mod reader;
 pub(crate) mod replay;
+pub(crate) mod sink;
+pub(crate) mod source;
 mod writer;
 
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure};

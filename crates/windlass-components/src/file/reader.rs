@@ -14,7 +14,7 @@ const CHUNK: usize = 64 << 10;
 
 /// Reads a file line by line; it knows whether there is another.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     file: File,
     path: String,
     splitter: Splitter,

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use windlass_core::sync::{Arc, Mutex};
 use windlass_sync::lock::Notify;
 
-/// The addresses at which components listen, by their ids: for those whose `listen` ends in `:0`, which leaves the port
-/// to the system. Clones are of the same.
+/// The addresses at which components listen, by their ids: for those whose `listen` ends in `:0`,
+/// which leaves the port to the system. Clones are of the same.
 ///
 /// ```
 /// use windlass_components::{Addresses, register_with};

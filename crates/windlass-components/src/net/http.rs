@@ -5,7 +5,6 @@ use std::io;
 use std::time::Duration;
 
 use windlass_core::sync::Arc;
-use windlass_graph::Payload;
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
 use windlass_graph::model::BoundaryRole;
 use windlass_http::body::{AnyBody, Incoming, ReadError, full, read_all};
@@ -15,9 +14,10 @@ use windlass_http::{
 use windlass_io::net::TcpListener;
 use windlass_runtime::time::timeout;
 use windlass_sync::CancellationToken;
+use windlass_value::Payload;
 
-use super::sink::Sending;
-use super::source::Bringing;
+use super::sink::SinkTask;
+use super::source::SourceTask;
 use super::{Addresses, Pauses, needed_address, queue};
 use crate::file::records;
 use crate::format::{Format, beginning};
@@ -52,7 +52,7 @@ const SENT: [(&str, Format); 3] = [
 
 /// Publishes the bodies of requests.
 #[derive(Debug)]
-pub(crate) struct Serving {
+pub(crate) struct HttpListener {
     id: String,
     address: String,
     path: String,
@@ -61,7 +61,7 @@ pub(crate) struct Serving {
     addresses: Addresses,
 }
 
-impl Bringing for Serving {
+impl SourceTask for HttpListener {
     fn describe() -> Descriptor {
         let text = |name| ConfigField::new(name, ConfigKind::String);
         let most = ConfigField::new("max_body_bytes", ConfigKind::Integer);
@@ -77,7 +77,7 @@ impl Bringing for Serving {
             .about("Publishes the bodies of POST and PUT requests.")
     }
 
-    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<Serving, Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<HttpListener, Failure> {
         let settings = Settings(setup.config());
         let path = settings.text("path")?.unwrap_or("/");
         if !path.starts_with('/') {
@@ -85,7 +85,7 @@ impl Bringing for Serving {
                 "config.path is {path:?}: it begins with /"
             )));
         }
-        Ok(Serving {
+        Ok(HttpListener {
             id: setup.id().to_owned(),
             address: needed_address(settings, "listen")?,
             path: path.to_owned(),
@@ -99,13 +99,13 @@ impl Bringing for Serving {
         let address = self.address.clone();
         if let Err(error) = Arc::new(self).serve(&feed, &stop).await {
             let failure = Failure::new(format!("cannot serve at {address}: {error}"));
-            // If it is gone, nobody wants to know.
+            // If the component has ended, there is no reader for the failure.
             let _ = feed.report(failure).await;
         }
     }
 }
 
-impl Serving {
+impl HttpListener {
     async fn serve(
         self: Arc<Self>,
         feed: &Feed<Payload>,
@@ -183,7 +183,7 @@ fn say(status: StatusCode, text: String) -> Response<AnyBody> {
 
 /// Sends each message with a request of its own.
 #[derive(Debug)]
-pub(crate) struct Posting {
+pub(crate) struct HttpPoster {
     url: String,
     kind: &'static str,
     retries: u64,
@@ -197,7 +197,7 @@ enum Refusal {
     Forever(String),
 }
 
-impl Sending for Posting {
+impl SinkTask for HttpPoster {
     fn describe() -> Descriptor {
         let text = |name| ConfigField::new(name, ConfigKind::String);
         let count = |name, least, most: u64| {
@@ -214,7 +214,7 @@ impl Sending for Posting {
             .about("Sends each message with a POST request.")
     }
 
-    fn read(setup: &Setup<'_>, _: &Addresses) -> Result<(Posting, Format), Failure> {
+    fn read(setup: &Setup<'_>, _: &Addresses) -> Result<(HttpPoster, Format), Failure> {
         let settings = Settings(setup.config());
         let url = settings.demand("url")?;
         let is_fine =
@@ -226,7 +226,7 @@ impl Sending for Posting {
         }
         let format = settings.choice("format", &SENT)?;
         let retries = settings.count_within("retries", 0, MOST_RETRIES)?;
-        let work = Posting {
+        let work = HttpPoster {
             url: url.to_owned(),
             kind: match format {
                 Format::Json => "application/json",
@@ -250,14 +250,14 @@ impl Sending for Posting {
             .build();
         while let Some(body) = orders.next().await {
             if let Err(failure) = self.send(&client, body).await {
-                orders.desk.fail(failure);
+                orders.completions.fail(failure);
             }
-            orders.desk.done();
+            orders.completions.done();
         }
     }
 }
 
-impl Posting {
+impl HttpPoster {
     /// Sends until it is taken, or it was tried often enough.
     async fn send(&self, client: &Client, body: Vec<u8>) -> Result<(), Failure> {
         let mut pauses = Pauses::new();

@@ -14,7 +14,8 @@ use windlass_graph::component::{ConfigField, ConfigKind, Failure};
 pub use self::addresses::Addresses;
 use crate::settings::Settings;
 
-/// How many messages may wait between a socket and its component, unless one says otherwise, and at most.
+/// How many messages may wait between a socket and its component, unless one says otherwise, and at
+/// most.
 const QUEUE: u64 = 64;
 const MOST_QUEUE: u64 = 1 << 20;
 

@@ -2,11 +2,11 @@
 
 use std::future::Future;
 
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, Descriptor, Drain, Failure, Invocation, Outside, Setup,
 };
 use windlass_graph::model::Config;
+use windlass_value::Payload;
 
 use super::{Addresses, queue_of};
 use crate::format::{Format, encode_all};
@@ -14,7 +14,7 @@ use crate::outlet::{Orders, Outlet};
 use crate::settings::{Settings, fixed};
 
 /// What the task of a sink does.
-pub(crate) trait Sending: Sized + Send + 'static {
+pub(crate) trait SinkTask: Sized + Send + 'static {
     /// What the type says about itself, `queue` included.
     fn describe() -> Descriptor;
 
@@ -38,7 +38,7 @@ pub(crate) struct Sink<W> {
     outlet: Option<Outlet<Vec<u8>>>,
 }
 
-impl<W: Sending> Sink<W> {
+impl<W: SinkTask> Sink<W> {
     pub(crate) fn new(addresses: &Addresses) -> Sink<W> {
         Sink {
             id: String::new(),
@@ -50,7 +50,7 @@ impl<W: Sending> Sink<W> {
     }
 }
 
-impl<W: Sending> Component for Sink<W> {
+impl<W: SinkTask> Component for Sink<W> {
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
         let (work, format) = W::read(setup, &self.addresses)?;
         self.format = format;

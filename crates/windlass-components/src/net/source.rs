@@ -1,13 +1,14 @@
-//! What all sources that listen to a socket have in common: a task that brings messages, and its configuration.
+//! What all sources that listen to a socket have in common: a task that brings messages, and its
+//! configuration.
 
 use std::future::Future;
 
-use windlass_graph::Payload;
 use windlass_graph::component::{
     Component, Descriptor, Failure, Invocation, Output, Outside, Setup,
 };
 use windlass_graph::model::Config;
 use windlass_sync::CancellationToken;
+use windlass_value::Payload;
 
 use super::{Addresses, queue_of};
 use crate::file::records_of;
@@ -15,7 +16,7 @@ use crate::inlet::{Feed, Inlet};
 use crate::settings::{Settings, fixed};
 
 /// What the task of a source does.
-pub(crate) trait Bringing: Sized + Send + 'static {
+pub(crate) trait SourceTask: Sized + Send + 'static {
     /// What the type says about itself, `queue` and `records` included.
     fn describe() -> Descriptor;
 
@@ -48,7 +49,7 @@ struct Start<W> {
     work: W,
 }
 
-impl<W: Bringing> Source<W> {
+impl<W: SourceTask> Source<W> {
     pub(crate) fn new(addresses: &Addresses) -> Source<W> {
         Source {
             addresses: addresses.clone(),
@@ -59,7 +60,7 @@ impl<W: Bringing> Source<W> {
     }
 }
 
-impl<W: Bringing> Component for Source<W> {
+impl<W: SourceTask> Component for Source<W> {
     fn configure(&mut self, setup: &mut Setup<'_>) -> Result<(), Failure> {
         let work = W::read(setup, &self.addresses)?;
         let settings = Settings(setup.config());

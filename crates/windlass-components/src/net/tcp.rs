@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use windlass_core::sync::Arc;
-use windlass_graph::Payload;
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
 use windlass_graph::model::BoundaryRole;
 use windlass_io::net::{TcpListener, TcpStream};
@@ -14,13 +13,14 @@ use windlass_runtime::time::timeout;
 use windlass_runtime::{race, spawn};
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Semaphore;
+use windlass_value::Payload;
 
-use super::sink::Sending;
-use super::source::Bringing;
+use super::sink::SinkTask;
+use super::source::SourceTask;
 use super::{Addresses, Pauses, address, queue};
 use crate::file::{line_bytes, line_bytes_of, records};
 use crate::format::{Format, refused};
-use crate::inlet::{Feed, Gone};
+use crate::inlet::{Feed, InletClosed};
 use crate::outlet::Orders;
 use crate::settings::Settings;
 use crate::splitter::{Line, Splitter};
@@ -34,7 +34,7 @@ const CLIENTS: u64 = 1024;
 /// How long a client of a sink may take to make room, unless one says otherwise.
 const STALL_MS: u64 = 1000;
 
-/// Who calls whom.
+/// Which side makes the connection.
 #[derive(Debug, Clone)]
 enum Side {
     Listen(String),
@@ -84,7 +84,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 
 /// Publishes the lines that come.
 #[derive(Debug, Clone)]
-pub(crate) struct Reading {
+pub(crate) struct TcpReader {
     id: String,
     side: Side,
     format: Format,
@@ -94,7 +94,7 @@ pub(crate) struct Reading {
     addresses: Addresses,
 }
 
-impl Bringing for Reading {
+impl SourceTask for TcpReader {
     fn describe() -> Descriptor {
         let source = Descriptor::new()
             .output("out")
@@ -106,9 +106,9 @@ impl Bringing for Reading {
             .field(ConfigField::new("reconnect", ConfigKind::Bool))
     }
 
-    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<Reading, Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<TcpReader, Failure> {
         let settings = Settings(setup.config());
-        Ok(Reading {
+        Ok(TcpReader {
             id: setup.id().to_owned(),
             side: Side::read(settings)?,
             format: settings.choice("format", &Format::OF_LINES)?,
@@ -125,13 +125,13 @@ impl Bringing for Reading {
             Side::Connect(address) => self.connect(address, &feed).await,
         };
         if let Err(failure) = ended {
-            // If it is gone, nobody wants to know.
+            // If the component has ended, there is no reader for the failure.
             let _ = feed.report(failure).await;
         }
     }
 }
 
-impl Reading {
+impl TcpReader {
     async fn listen(
         &self,
         address: &str,
@@ -167,7 +167,7 @@ impl Reading {
                 Ok(stream) => {
                     pauses = Pauses::new();
                     match self.read(stream, feed).await {
-                        Err(Gone) => return Ok(()),
+                        Err(InletClosed) => return Ok(()),
                         Ok(ended) => ended,
                     }
                 }
@@ -190,7 +190,7 @@ impl Reading {
         &self,
         mut stream: TcpStream,
         feed: &Feed<Payload>,
-    ) -> Result<io::Result<()>, Gone> {
+    ) -> Result<io::Result<()>, InletClosed> {
         let mut splitter = Splitter::new(self.most);
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -211,7 +211,7 @@ impl Reading {
         }
     }
 
-    async fn take(&self, line: Line, feed: &Feed<Payload>) -> Result<(), Gone> {
+    async fn take(&self, line: Line, feed: &Feed<Payload>) -> Result<(), InletClosed> {
         let decoded = match line {
             Line::Whole(line) => self.format.decode(&line),
             Line::TooLong(start) => Err(refused(&start, "is longer than config.max_line_bytes")),
@@ -225,7 +225,7 @@ impl Reading {
 
 /// Sends each message as a line.
 #[derive(Debug)]
-pub(crate) struct Writing {
+pub(crate) struct TcpWriter {
     id: String,
     side: Side,
     clients: usize,
@@ -240,7 +240,7 @@ enum Event {
     Line(Option<Vec<u8>>),
 }
 
-impl Sending for Writing {
+impl SinkTask for TcpWriter {
     fn describe() -> Descriptor {
         let sink = Descriptor::new()
             .input("in")
@@ -253,11 +253,11 @@ impl Sending for Writing {
             .field(stall.within(1.0, crate::settings::MOST_MS as f64))
     }
 
-    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<(Writing, Format), Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<(TcpWriter, Format), Failure> {
         let settings = Settings(setup.config());
         let clients = settings.count("max_clients", CLIENTS, MOST_CLIENTS)?;
         let wait_for = settings.count_within("wait_for", 0, clients as u64)?;
-        let work = Writing {
+        let work = TcpWriter {
             id: setup.id().to_owned(),
             side: Side::read(settings)?,
             clients,
@@ -277,14 +277,14 @@ impl Sending for Writing {
             Side::Connect(address) => self.connect(address, &mut orders).await,
             Side::Listen(address) => {
                 if let Err(failure) = self.listen(address, &mut orders).await {
-                    orders.desk.fail(failure);
+                    orders.completions.fail(failure);
                 }
             }
         }
     }
 }
 
-impl Writing {
+impl TcpWriter {
     /// Sends every line, if need be over a new connection.
     async fn connect(&self, address: &str, orders: &mut Orders<Vec<u8>>) {
         let mut connection: Option<TcpStream> = None;
@@ -309,7 +309,7 @@ impl Writing {
                 tracing::warn!(target: "windlass::graph", component = self.id, %error, "no connection to {address}: trying again");
                 pauses.wait().await;
             }
-            orders.desk.done();
+            orders.completions.done();
         }
         if let Some(mut stream) = connection {
             // The other side may be gone.
@@ -317,7 +317,7 @@ impl Writing {
         }
     }
 
-    /// Sends every line to all who are connected.
+    /// Sends every line to all clients that are connected.
     async fn listen(&self, address: &str, orders: &mut Orders<Vec<u8>>) -> Result<(), Failure> {
         let listener = bind(address, &self.id, &self.addresses).await?;
         let mut clients: Vec<TcpStream> = Vec::new();
@@ -327,7 +327,7 @@ impl Writing {
             waits &= clients.len() < self.wait_for;
             if let Some(line) = held.take_if(|_| !waits) {
                 self.send_to_all(&mut clients, &line).await;
-                orders.desk.done();
+                orders.completions.done();
             }
             let (listens, asks) = (clients.len() < self.clients, held.is_none());
             match next_event(&listener, orders, listens, asks).await {

@@ -3,14 +3,14 @@
 use std::io;
 use std::net::SocketAddr;
 
-use windlass_graph::Payload;
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
 use windlass_graph::model::BoundaryRole;
 use windlass_io::net::{UdpSocket, lookup_host};
 use windlass_sync::CancellationToken;
+use windlass_value::Payload;
 
-use super::sink::Sending;
-use super::source::Bringing;
+use super::sink::SinkTask;
+use super::source::SourceTask;
 use super::{Addresses, needed_address, queue};
 use crate::file::records;
 use crate::format::{Format, refused};
@@ -30,14 +30,14 @@ fn format() -> ConfigField {
 
 /// Publishes the datagrams that come.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct UdpReader {
     id: String,
     address: String,
     format: Format,
     addresses: Addresses,
 }
 
-impl Bringing for Reading {
+impl SourceTask for UdpReader {
     fn describe() -> Descriptor {
         Descriptor::new()
             .output("out")
@@ -49,9 +49,9 @@ impl Bringing for Reading {
             .about("Publishes the datagrams that come over UDP.")
     }
 
-    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<Reading, Failure> {
+    fn read(setup: &Setup<'_>, addresses: &Addresses) -> Result<UdpReader, Failure> {
         let settings = Settings(setup.config());
-        Ok(Reading {
+        Ok(UdpReader {
             id: setup.id().to_owned(),
             address: needed_address(settings, "listen")?,
             format: settings.choice("format", &Format::OF_DATAGRAMS)?,
@@ -61,15 +61,15 @@ impl Bringing for Reading {
 
     async fn run(self, feed: Feed<Payload>, _: CancellationToken) {
         if let Err(failure) = self.receive(&feed).await {
-            // If it is gone, nobody wants to know.
+            // If the component has ended, there is no reader for the failure.
             let _ = feed.report(failure).await;
         }
     }
 }
 
-impl Reading {
+impl UdpReader {
     async fn receive(&self, feed: &Feed<Payload>) -> Result<(), Failure> {
-        let Reading { address, id, .. } = self;
+        let UdpReader { address, id, .. } = self;
         let failed = |error| Failure::new(format!("cannot receive at {address}: {error}"));
         let socket = UdpSocket::bind(address.as_str()).await.map_err(failed)?;
         self.addresses
@@ -90,9 +90,9 @@ impl Reading {
 
 /// Sends each message as a datagram, to this address.
 #[derive(Debug)]
-pub(crate) struct Throwing(String);
+pub(crate) struct UdpSender(String);
 
-impl Sending for Throwing {
+impl SinkTask for UdpSender {
     fn describe() -> Descriptor {
         Descriptor::new()
             .input("in")
@@ -103,11 +103,11 @@ impl Sending for Throwing {
             .about("Sends each message over UDP, as a datagram.")
     }
 
-    fn read(setup: &Setup<'_>, _: &Addresses) -> Result<(Throwing, Format), Failure> {
+    fn read(setup: &Setup<'_>, _: &Addresses) -> Result<(UdpSender, Format), Failure> {
         let settings = Settings(setup.config());
         let to = needed_address(settings, "to")?;
         Ok((
-            Throwing(to),
+            UdpSender(to),
             settings.choice("format", &Format::OF_DATAGRAMS)?,
         ))
     }
@@ -121,15 +121,15 @@ impl Sending for Throwing {
     }
 
     async fn run(self, mut orders: Orders<Vec<u8>>) {
-        let Throwing(to) = self;
+        let UdpSender(to) = self;
         let mut way = None;
         while let Some(datagram) = orders.next().await {
             if let Err(error) = send(&mut way, &to, &datagram).await {
                 orders
-                    .desk
+                    .completions
                     .fail(Failure::new(format!("cannot send to {to}: {error}")));
             }
-            orders.desk.done();
+            orders.completions.done();
         }
     }
 }
@@ -165,7 +165,7 @@ impl Way {
 
     async fn send(&self, datagram: &[u8]) -> io::Result<()> {
         match self.socket.send_to(datagram, self.to).await {
-            // That nobody listened to an earlier one is told now.
+            // The kernel reports here that an earlier datagram found no listener.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 self.socket.send_to(datagram, self.to).await.map(drop)
             }

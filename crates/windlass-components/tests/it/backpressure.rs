@@ -135,7 +135,8 @@ edges:
             "a=\"0\"", "b=\"a\"", "a=\"1\"", "b=\"b\"", "a=\"2\"", "b=\"c\""
         ]
     );
-    // The rest of the longer file can never be read, and that ends the run instead of keeping it going.
+    // The rest of the longer file can never be read, and that ends the run instead of keeping it
+    // going.
     assert_eq!(result.stop_reason, StopReason::Idle);
     assert!(
         kinds(&result).contains(&LossKind::LeftInSource),
@@ -205,7 +206,8 @@ edges:
     assert_eq!(result.stop_reason, StopReason::Idle, "{:?}", result.errors);
     assert_eq!(stage.log.take().len(), 40);
     assert!(result.epochs > 1000, "{}", result.epochs);
-    // Where no time passes, what is due later never is: the bound of a graph that is never idle counts.
+    // Where no time passes, what is due later never is: the bound of a graph that is never idle
+    // counts.
     let still = stage.with("type: fixed_rate, period_ms: 10", "type: event_loop");
     let result = still.simulate();
     assert_eq!(result.stop_reason, StopReason::TickBound);

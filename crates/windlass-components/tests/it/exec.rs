@@ -10,8 +10,8 @@ use crate::stage::{LIMIT, Scratch, Stage, contains, told, until_idle};
 
 const IN_OUT: &str = "ports: {inputs: [in], outputs: [out]}";
 
-/// A shell script as a command; in it `say` publishes a value and `end` is done with a message. Its `seq` and its
-/// `value` are known for each message, which `on_message` handles.
+/// A shell script as a command; in it `say` publishes a value and `end` is done with a message. Its
+/// `seq` and its `value` are known for each message, which `on_message` handles.
 fn script(on_message: &str) -> Scratch {
     Scratch::new(format!(
         r#"
@@ -220,7 +220,8 @@ echo ended >> '{0}'
 
 #[test]
 fn what_a_command_says_last_is_heard_though_it_has_ended() {
-    // It answers when it is asked to stop, after as much as a pipe holds, and is gone before that is read.
+    // It answers when it is asked to stop, after as much as a pipe holds, and is gone before that
+    // is read.
     let script = Scratch::new(
         r#"
 read -r line

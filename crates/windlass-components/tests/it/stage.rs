@@ -1,5 +1,5 @@
-//! A stage for components under test: a source that plays what its configuration says, a sink that writes down what it
-//! gets, and ways to run it all.
+//! A stage for components under test: a source that plays what its configuration says, a sink that
+//! writes down what it gets, and ways to run it all.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +13,10 @@ use windlass_graph::component::{
     Component, Descriptor, Failure, Invocation, Output, Registry, Setup,
 };
 use windlass_graph::model::BoundaryRole;
-use windlass_graph::{LoadOptions, Payload, Prepared, RunOptions, RunResult, StopReason, load};
+use windlass_graph::{LoadOptions, Prepared, RunOptions, RunResult, StopReason, load};
 use windlass_runtime::Runtime;
 use windlass_sync::CancellationToken;
+use windlass_value::Payload;
 
 /// How long anything may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(10);
@@ -129,8 +130,8 @@ edges:
         ))
     }
 
-    /// What the test's source plays goes through a component of this type; what comes out of these ports is written
-    /// down.
+    /// What the test's source plays goes through a component of this type; what comes out of these
+    /// ports is written down.
     pub(crate) fn through(type_name: &str, config: &str, outputs: &[&str], epochs: &str) -> Stage {
         let edge = |port: &&str| {
             format!(
@@ -244,7 +245,7 @@ impl Live {
         self.thread.join().expect("no panic")
     }
 
-    /// Stops it.
+    /// Stops the run, and returns its result.
     pub(crate) fn stop(self) -> RunResult {
         self.stop.cancel();
         self.ended()
@@ -300,7 +301,7 @@ impl Scratch {
         Scratch(std::env::temp_dir().join(name))
     }
 
-    /// `path: '...'`.
+    /// Returns the path as a setting: `path: '...'`.
     pub(crate) fn config(&self) -> String {
         format!("path: '{}'", self.0.display())
     }
@@ -355,8 +356,8 @@ fn register_tests(registry: &mut Registry, log: &Log, gate: &Gate) {
     });
 }
 
-/// Publishes in each epoch what `config.epochs` lists for it: values, or `{value, at}` with a time in milliseconds, or
-/// `{bytes}`. After the last it is finished.
+/// Publishes in each epoch what `config.epochs` lists for it: values, or `{value, at}` with a time
+/// in milliseconds, or `{bytes}`. After the last it is finished.
 #[derive(Default)]
 struct Source {
     output: Output<Payload>,

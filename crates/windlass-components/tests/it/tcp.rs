@@ -15,7 +15,7 @@ fn connect(address: std::net::SocketAddr) -> TcpStream {
     stream
 }
 
-/// Somebody who listens, and where.
+/// A listener and its address.
 fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -170,7 +170,7 @@ fn a_slow_graph_makes_the_sender_wait() {
     client.set_nonblocking(true).unwrap();
     let line = [vec![b'x'; 65_535], vec![b'\n']].concat();
     let mut sent = Vec::new();
-    // Until the kernel's buffers are full, which they would never be if somebody read on.
+    // Until the kernel's buffers are full, which they would never be if the source read on.
     loop {
         match client.write(&line) {
             Ok(count) => sent.push(count),
@@ -249,7 +249,7 @@ fn a_sink_that_listens_serves_all_who_connect() {
     let live = stage.start();
     let address = live.address("out");
     let (first, second) = (connect(address), connect(address));
-    // One who says nothing any more can still listen.
+    // A client that has closed its writing half can still listen.
     second.shutdown(Shutdown::Write).unwrap();
     let expected = "\"a\"\n1\n2\n\"b\"\n";
     assert_eq!(read_to_end(first), expected);
@@ -260,7 +260,7 @@ fn a_sink_that_listens_serves_all_who_connect() {
 
 #[test]
 fn a_client_that_does_not_read_does_not_stop_the_others() {
-    // More than the kernel keeps for somebody who does not read.
+    // More than the kernel keeps for a client that does not read.
     const LINES: usize = 1600;
     let file = Scratch::new(format!("{}\n", "x".repeat(10_000)).repeat(LINES));
     let stage = Stage::new(&format!(

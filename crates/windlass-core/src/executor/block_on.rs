@@ -24,7 +24,7 @@ impl Signal for Parker {
     }
 
     fn wake(&self) {
-        // Nobody sleeps elsewhere here.
+        // No thread sleeps elsewhere here.
         let _ = self.unpark();
     }
 }

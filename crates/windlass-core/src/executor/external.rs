@@ -1,7 +1,7 @@
 //! Tasks that no pool runs: on threads of another kind, or wherever they are woken.
 //!
 //! The engine gives such a task the same block, state word and wakers as any other. What it does
-//! not do is keep a register of them: whoever makes them knows them by their references.
+//! not do is keep a register of them: their maker knows them by their references.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,7 +11,8 @@ use crate::context;
 use crate::sync::Arc;
 use crate::task::state::Home;
 use crate::task::{
-    BeforeFirstPoll, Body, Entry, Header, JoinHandle, RunOutcome, Scheduler, SpawnRequest, TaskId,
+    BeforeFirstPoll, Body, Entry, Header, JoinHandle, Residence, RunOutcome, Scheduler,
+    SpawnRequest, TaskId,
 };
 
 /// A place where tasks run that is no pool.
@@ -46,7 +47,7 @@ impl ExternalExecutor {
             body,
             _executor: self.clone(),
         });
-        request.allocate(Home::External, home, || id(number))
+        request.allocate(Residence::new(Home::External, home), || id(number))
     }
 
     /// Queues a task of this executor.
@@ -131,7 +132,10 @@ where
     B::Output: Send + 'static,
     H: BeforeFirstPoll,
 {
-    let (entry, handle) = request.allocate(Home::Anywhere, std::ptr::null(), || id(number));
+    let (entry, handle) = request
+        .allocate(Residence::new(Home::Anywhere, std::ptr::null()), || {
+            id(number)
+        });
     if !admit(&entry) {
         entry.refuse();
         return handle;

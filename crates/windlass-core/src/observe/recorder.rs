@@ -1,9 +1,9 @@
 //! The flight recorder: each worker's last events, always there when something went wrong.
 //!
 //! One bounded ring per worker. The worker writes an entry and then advances `head` (Release); a
-//! reader copies entries and then discards those that may have been overwritten meanwhile. Nobody
-//! waits. Rare events are always recorded; spawns, polls and wakes one in 64, or all of them after
-//! [`Recording::Full`] has been switched on.
+//! reader copies entries and then discards those that may have been overwritten meanwhile. No
+//! thread waits. Rare events are always recorded; spawns, polls and wakes one in 64, or all of them
+//! after [`Recording::Full`] has been switched on.
 
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::clock;

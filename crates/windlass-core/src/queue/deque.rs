@@ -12,11 +12,11 @@
 //! reads `top`, then `bottom`, then the slot, and advances `top` by an exchange. Thieves take one
 //! job at a time: taking half in one exchange would take what the owner pops without one.
 //!
-//! **Whoever advances `top` from `t` has the job that was pushed at `t`, and nobody else has it.**
-//! The slot is read before the exchange, and may be stale then; the exchange decides whether what
-//! was read counts. So the two words of a job are two atomics, and a torn read is no undefined
-//! behaviour, only thrown away. An index at `top` is not used again before `top` moves on, because
-//! the owner takes the last job by moving it.
+//! **The thread that advances `top` from `t` has the job that was pushed at `t`, and no other
+//! thread has it.** The slot is read before the exchange, and may be stale then; the exchange
+//! decides whether what was read counts. So the two words of a job are two atomics, and a torn read
+//! is no undefined behaviour, only thrown away. An index at `top` is not used again before `top`
+//! moves on, because the owner takes the last job by moving it.
 //!
 //! Orderings. The fences in `pop` (**D1**, between its store of `bottom` and its load of `top`) and
 //! in `steal_if` (**D2**, between its loads of `top` and `bottom`) are in one order. D1 first: the
@@ -46,8 +46,8 @@ pub struct JobRef {
     run: RunJob,
 }
 
-// SAFETY: a job is made to be run on another thread; whoever forks one answers for what is in it
-// (`Here::fork`).
+// SAFETY: a job is made to be run on another thread; the code that forks one answers for what is in
+// it (`Here::fork`).
 unsafe impl Send for JobRef {}
 
 /// What runs a job: a function of its data and of its taker.
@@ -306,7 +306,7 @@ impl Deque {
     fn grow(&self, top: u64, bottom: u64) -> &Buffer {
         let old = self.buffer();
         let new = Buffer::allocate(old.slots.len() * 2, std::ptr::from_ref(old).cast_mut());
-        // SAFETY: just made, and nobody else has it.
+        // SAFETY: just made, and no other code has it.
         let larger = unsafe { &*new };
         for index in (0..length(top, bottom) as u64).map(|offset| top.wrapping_add(offset)) {
             let (data, run) = old.read(index);
@@ -330,7 +330,7 @@ impl Drop for Deque {
     fn drop(&mut self) {
         let mut buffer = self.owned.buffer.load(Ordering::Relaxed);
         while !buffer.is_null() {
-            // SAFETY: nobody else is left, and each buffer is in the chain once.
+            // SAFETY: no other thread is left, and each buffer is in the chain once.
             let owned = unsafe { Box::from_raw(buffer) };
             buffer = owned.older;
         }

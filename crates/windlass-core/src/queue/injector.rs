@@ -1,19 +1,20 @@
 //! The pool's shared queue: spawns and wakes from outside, and what overflows a ring.
 //!
-//! Two halves. The *inbox* is a stack that anybody pushes to with one exchange, a batch as cheaply
-//! as an item. The *outbox* is a list in the order of arrival, behind a lock that a consumer takes
-//! once per batch; when it is empty the consumer takes the whole inbox and turns it round.
+//! Two halves. The *inbox* is a stack that any thread pushes to with one exchange, a batch as
+//! cheaply as an item. The *outbox* is a list in the order of arrival, behind a lock that a
+//! consumer takes once per batch; when it is empty the consumer takes the whole inbox and turns it
+//! round.
 //!
 //! A push never follows a pointer it does not own, and there is no half-done push that a consumer
-//! would have to wait for. The push is *announced* by adding to `len` after the exchange: whoever
-//! looks at `is_empty` after its fence either sees that, or the pusher, after its own fence, sees
-//! them asleep (SLEEP.md).
+//! would have to wait for. The push is *announced* by adding to `len` after the exchange: a thread
+//! that looks at `is_empty` after its fence either sees that, or the pusher, after its own fence,
+//! sees them asleep (SLEEP.md).
 //!
 //! Closing puts a mark where the inbox was, which no push can replace.
 //!
 //! Rejected: a lock around one list (in a prototype 87 ns a spawn instead of 41, and three threads
 //! on two cores convoy on it); a swap-push queue (its emptiness check can read a node that another
-//! consumer freed, and a push that is preempted between its two stores stops everybody).
+//! consumer freed, and a push that is preempted between its two stores stops every thread).
 
 use std::ptr::NonNull;
 

@@ -1,6 +1,6 @@
-//! The mailbox: many write, one reads, and whoever writes into an empty one wakes the reader.
+//! The mailbox: many write, one reads, and a write into an empty mailbox wakes the reader.
 //!
-//! Two halves. The *mailbox* is a stack that anybody pushes to with one exchange. The *inbox* is
+//! Two halves. The *mailbox* is a stack that any thread pushes to with one exchange. The *inbox* is
 //! the reader's own list in the order of arrival; when it fetches, it takes the whole stack and
 //! turns it round. A letter is allocated by its writer, so that a push cannot fail for want of
 //! room, and those that must arrive (the news of an exit) can be written long before they are sent.
@@ -58,7 +58,7 @@ struct Node<T> {
 /// What a push found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "the reader of an empty mailbox has to be woken"]
-pub enum Pushed {
+pub enum PushOutcome {
     /// The mailbox was empty: wake the reader.
     First,
     /// Letters that the reader knows of.
@@ -68,7 +68,7 @@ pub enum Pushed {
 // SAFETY: letters are handed from their writer to the reader; the mailbox itself is one atomic
 // word.
 unsafe impl<T: Send> Send for Mailbox<T> {}
-// SAFETY: as above: nobody gets a reference to a value that is in it.
+// SAFETY: as above: no code gets a reference to a value that is in it.
 unsafe impl<T: Send> Sync for Mailbox<T> {}
 // SAFETY: the list and its values are the inbox's alone.
 unsafe impl<T: Send> Send for Inbox<T> {}
@@ -92,6 +92,13 @@ impl<T> Letter<T> {
         // SAFETY: the block is fresh, large enough and aligned.
         unsafe { node.write(Node { next, value }) };
         Letter(node)
+    }
+
+    /// Returns what is in it.
+    #[inline]
+    pub fn value(&self) -> &T {
+        // SAFETY: the letter owns its node.
+        unsafe { &self.0.as_ref().value }
     }
 
     /// What is in it, to be filled in later.
@@ -147,7 +154,7 @@ impl<T> Mailbox<T> {
 
     /// Puts a letter in; hands it back if the mailbox is closed.
     #[inline]
-    pub fn push(&self, letter: Letter<T>) -> Result<Pushed, Letter<T>> {
+    pub fn push(&self, letter: Letter<T>) -> Result<PushOutcome, Letter<T>> {
         let node = letter.into_raw();
         let mut top = self.top.load(Ordering::Relaxed);
         loop {
@@ -165,8 +172,8 @@ impl<T> Mailbox<T> {
                 Ordering::Release,
                 Ordering::Relaxed,
             ) {
-                Ok(_) if top.is_null() => return Ok(Pushed::First),
-                Ok(_) => return Ok(Pushed::Behind),
+                Ok(_) if top.is_null() => return Ok(PushOutcome::First),
+                Ok(_) => return Ok(PushOutcome::Behind),
                 Err(changed) => top = changed,
             }
         }
@@ -316,17 +323,14 @@ impl<T> Drop for Mailbox<T> {
 }
 
 impl<T> Drop for Inbox<T> {
+    /// Drops every value. One that panics keeps no other from being dropped, and its panic goes no
+    /// further: a second one during the same drop would end the program.
     fn drop(&mut self) {
-        /// Goes on with the rest if a value panics; a second panic is the end of the program, as
-        /// always.
-        struct Rest<'a, T>(&'a mut Inbox<T>);
-        impl<T> Drop for Rest<'_, T> {
-            fn drop(&mut self) {
-                while self.0.pop().is_some() {}
+        while let Some(value) = self.pop() {
+            if std::mem::needs_drop::<T>() {
+                crate::task::contain(|| drop(value));
             }
         }
-        let rest = Rest(self);
-        while rest.0.pop().is_some() {}
     }
 }
 
@@ -371,8 +375,8 @@ mod tests {
         let mut inbox = Inbox::new();
         assert!(inbox.fetch(&mailbox));
         assert_eq!(inbox.pop(), Some(0));
-        assert_eq!(mailbox.push(Letter::new(3)).ok(), Some(Pushed::First));
-        assert_eq!(mailbox.push(Letter::new(4)).ok(), Some(Pushed::Behind));
+        assert_eq!(mailbox.push(Letter::new(3)).ok(), Some(PushOutcome::First));
+        assert_eq!(mailbox.push(Letter::new(4)).ok(), Some(PushOutcome::Behind));
         assert!(inbox.fetch(&mailbox));
         assert!(!inbox.fetch(&mailbox));
         let rest: Vec<_> = std::iter::from_fn(|| inbox.pop()).collect();

@@ -16,6 +16,6 @@ pub use batch::{Batch, Linked};
 pub use class::Classes;
 pub use deque::{Deque, JobRef, RunJob, Taker};
 pub use injector::{Closed, Injector};
-pub use mailbox::{Inbox, Letter, Mailbox, Pushed};
+pub use mailbox::{Inbox, Letter, Mailbox, PushOutcome};
 pub use ring::Ring;
 pub use slot::Slot;

@@ -167,7 +167,7 @@ impl<T> Ring<T> {
         let into_tail = into.tail.load(Ordering::Relaxed);
         let (into_steal, _) = unpack(into.head.load(Ordering::Acquire));
         if into_tail.wrapping_sub(into_steal) > HALF {
-            // Somebody is stealing from the thief; half a ring might not fit.
+            // Another thread is stealing from the thief; half a ring might not fit.
             return None;
         }
         let (first, count) = self.claim()?;

@@ -28,7 +28,7 @@ impl Arrivals {
     /// before.
     #[inline]
     pub fn arrive(&self) -> bool {
-        // Nobody else to wait for, and nothing to see that this thread did not do.
+        // There is no other thread to wait for, and nothing to see that this thread did not do.
         if self.expected == 1 {
             return true;
         }

@@ -11,7 +11,7 @@ pub type ThreadHook = Arc<dyn Fn(usize) + Send + Sync>;
 /// Called by the watchdog when a worker has been in one poll for too long.
 pub type StallHook = Arc<dyn Fn(&Stall) + Send + Sync>;
 /// Called on a worker with its new events, between polls and before it sleeps; the number is how
-/// many were overwritten before they could be told.
+/// many were overwritten before they could be reported.
 pub type EventHook = Arc<dyn Fn(&[Event], u64) + Send + Sync>;
 
 /// How long a search goes on before the worker sleeps.

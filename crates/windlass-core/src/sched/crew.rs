@@ -9,8 +9,8 @@
 //! A resize changes the number that is wanted, and the same happens. A worker with pinned tasks
 //! does not leave.
 //!
-//! Everything here is behind one lock, which is taken when somebody comes, leaves or blocks. That
-//! there is somebody too many is a bit beside the phase that every worker looks at anyway.
+//! Everything here is behind one lock, which is taken when a worker comes, leaves or blocks. That
+//! there is one worker too many is a bit beside the phase that every worker looks at anyway.
 
 use std::cell::Cell;
 use std::io;
@@ -270,7 +270,7 @@ impl Crew {
         }
         self.ask_to_leave(pool, &roster);
         drop(roster);
-        // Whoever sleeps may be the one to leave.
+        // A sleeping worker may be the one to leave.
         pool.unpark_all();
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Where one parked worker sleeps: I/O readiness and timers.
 //!
-//! The engine knows only this trait; the runtime brings the driver. Whoever holds the
+//! The engine knows only this trait; the runtime brings the driver. The worker that holds the
 //! [`DriverGuard`] calls `sleep` and `deliver`, or `poll`; one thread at a time.
 
 use crate::sched::idle::Idle;

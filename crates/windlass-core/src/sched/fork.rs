@@ -1,9 +1,10 @@
 //! Fork-join on the pool's own workers: who runs a job, and what a worker may do while it waits.
 //!
 //! The engine knows jobs, not closures: two words in the deque of the worker that forked. A job
-//! lies in the frame of a join, or belongs to a scope whose frame waits for it; whoever made it
-//! takes it back or waits until it has run. So nothing here is ever dropped, and a pool that stops
-//! lets those frames run to their end; its workers only stop taking jobs from each other.
+//! lies in the frame of a join, or belongs to a scope whose frame waits for it; the thread that
+//! made it takes it back or waits until it has run. So nothing here is ever dropped, and a pool
+//! that stops lets those frames run to their end; its workers only stop taking jobs from each
+//! other.
 //!
 //! # A job never runs on top of an unrelated frame
 //!
@@ -31,7 +32,7 @@
 //!
 //! A coroutine may be suspended in the middle of a join or a scope, and others then run on its
 //! worker. A coroutine may also return with jobs in the deque: it has spawned them into a scope of
-//! somebody else. So that 1 above still holds, what the coroutine has left in the deque since it
+//! another task. So that 1 above still holds, what the coroutine has left in the deque since it
 //! was resumed is handed over when the resume ends, either way: it becomes tasks, and who forked it
 //! waits for the latch, as if it had been stolen ([`end_resume`]). What was in the deque before
 //! belongs to frames below the resume, and stays: a resume has a *base*, and nothing on the
@@ -39,9 +40,9 @@
 //! afterwards: everything above the base has been forked since, by the frame that has the mark or
 //! by one above it.
 //!
-//! A coroutine that is driven by hand has no scheduler that would run such tasks: whoever drives it
-//! may be the only thread there is, and resume it until it ends. Its jobs are run where it is
-//! resumed.
+//! A coroutine that is driven by hand has no scheduler that would run such tasks: the code that
+//! drives it may be the only thread there is, and resume it until it ends. Its jobs are run where
+//! it is resumed.
 //!
 //! A coroutine that waits for a latch is suspended itself, shielded: nothing unwinds out of a frame
 //! that others work for.
@@ -56,8 +57,8 @@
 //! - It was forked after J ended: then the latch was set before the push, the Acquire load of
 //!   `bottom` saw the push, and the question would have been answered with no.
 //! - It was forked before J began: then it had been taken by the time J began, since the thief
-//!   began with an empty deque. Whoever took it did so by moving `top` on, and two cannot move it
-//!   on from the same place: the exchange fails.
+//!   began with an empty deque. The thread that took it did so by moving `top` on, and two cannot
+//!   move it on from the same place: the exchange fails.
 //! - So it was forked by J, or by a descendant of J. That J has ended by now cannot be: it would
 //!   have been taken out before, and the exchange would have failed.
 //!
@@ -297,7 +298,7 @@ impl Here<'_> {
         // SAFETY: says the caller. The parker is the pool's, and this worker keeps the pool alive.
         unsafe {
             Latch::set(latch, |waiter| {
-                // Nobody sleeps elsewhere with this one.
+                // No other thread sleeps elsewhere with this one.
                 let _ = pool.crew.remote(waiter).joiner.unpark();
             });
         }
@@ -344,7 +345,7 @@ impl Here<'_> {
                 let before = clock::now();
                 thread::yield_now();
                 if clock::now() - before > YIELD_NS {
-                    // Somebody else needs the core: one last look, then sleep.
+                    // Another thread needs the core: one last look, then sleep.
                     round = spin.yields;
                     continue;
                 }
@@ -361,7 +362,7 @@ fn wait_idle(worker: &Worker, latch: &Latch) {
     if !latch.begin_sleep() {
         return;
     }
-    // Exactly one token comes, from whoever sets the latch.
+    // Exactly one token comes, from the thread that sets the latch.
     while_blocked(|| worker.remote().joiner.park());
     debug_assert!(latch.is_set());
 }

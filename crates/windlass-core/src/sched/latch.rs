@@ -1,17 +1,17 @@
-//! Where the waiter of a fork-join meets whoever ends what it waits for.
+//! Where the waiter of a fork-join meets the thread that ends what it waits for.
 //!
 //! ```text
 //! PENDING --set--> SET
 //! PENDING --(the waiter)--> SLEEPING --set, and the setter wakes the thread--> SET
 //! PENDING --(the waiter)--> SUSPENDED --set, and the setter has taken the waker--> SET
 //! ```
-//! A latch lies in the frame of the one who waits. **The rule of the frame: whoever sets a latch
-//! has read what it needs before, and touches nothing of the frame afterwards.** The waiter may see
-//! the latch set at once, return, and the frame is gone, while the setter is still inside `set`. So
-//! the waiter is a number there, copied before the exchange, and what wakes it (a parker) lives
-//! with the pool, which the setter, one of its workers, keeps alive. A coroutine leaves its waker
-//! instead. Once it has said SUSPENDED the waker is the setter's, who takes it out, then sets, and
-//! then wakes; a coroutine that is resumed for another reason only looks again.
+//! A latch lies in the frame of the one who waits. **The rule of the frame: the thread that sets a
+//! latch has read what it needs before, and touches nothing of the frame afterwards.** The waiter
+//! may see the latch set at once, return, and the frame is gone, while the setter is still inside
+//! `set`. So the waiter is a number there, copied before the exchange, and what wakes it (a parker)
+//! lives with the pool, which the setter, one of its workers, keeps alive. A coroutine leaves its
+//! waker instead. Once it has said SUSPENDED the waker is the setter's, who takes it out, then
+//! sets, and then wakes; a coroutine that is resumed for another reason only looks again.
 //!
 //! Orderings. The Release of the exchange in `set` pairs with the Acquire loads in `is_set`,
 //! `begin_sleep` and `poll`: the waiter sees the result. The Release of the exchange in `poll`
@@ -91,7 +91,7 @@ impl Latch {
             _ => {}
         }
         let waker = cx.waker().clone();
-        // SAFETY: PENDING: nobody else looks at it.
+        // SAFETY: PENDING: no other thread looks at it.
         self.waker.with_mut(|place| unsafe { *place = Some(waker) });
         // Release: pairs with the Acquire load in `set`. Acquire on failure: as above.
         self.state

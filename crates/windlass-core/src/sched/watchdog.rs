@@ -1,9 +1,9 @@
 //! The watchdog: one thread that feels every worker's pulse, so that no poll has to read a clock.
 //!
 //! It sees three things: a worker that stays in one poll for over a millisecond with work queued
-//! behind it (it then wakes somebody to steal that, or moves it to the injector), or with nobody in
-//! the driver (it then wakes somebody who goes there, or looks there itself if all are stuck), and
-//! a worker that stays in one poll past the stall threshold (it then reports the task).
+//! behind it (it then wakes a worker to steal that, or moves it to the injector), or with no worker
+//! in the driver (it then wakes a worker that goes there, or looks there itself if all are stuck),
+//! and a worker that stays in one poll past the stall threshold (it then reports the task).
 //!
 //! It is the one thread with a timer, and only while something runs. When no worker has run
 //! anything for a while its period doubles, and then it sleeps until a worker wakes: the flag
@@ -41,7 +41,7 @@ struct State {
 
 /// What the watchdog remembers of one worker.
 #[derive(Clone, Default)]
-struct Seen {
+struct LastLook {
     polls: u64,
     since: u64,
     reported: bool,
@@ -97,7 +97,7 @@ impl Watchdog {
         if state.stop {
             return true;
         }
-        // A timed wait: this is the clock that everybody else does without.
+        // A timed wait: this is the clock that all other threads do without.
         self.notified
             .wait_for(state, Duration::from_nanos(period))
             .0
@@ -134,12 +134,12 @@ pub(crate) fn start(
 fn watch(pool: &Pool, threshold: Option<Duration>, hook: Option<StallHook>) {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let threshold = threshold.map(nanos);
-    let mut seen = vec![Seen::default(); pool.crew.capacity()];
+    let mut seen = vec![LastLook::default(); pool.crew.capacity()];
     let mut quiet = STRANDED_NS;
     let mut lost_before = None;
     loop {
         let sleepers = pool.idle.counts().unparked < pool.workers();
-        // With everybody awake there is no worker to notify, and only stalls are looked for.
+        // With all workers awake there is none to notify, and only stalls are looked for.
         let busy_period = if sleepers {
             STRANDED_NS
         } else {
@@ -216,7 +216,7 @@ fn look(
     pool: &Pool,
     index: usize,
     now: u64,
-    seen: &mut Seen,
+    seen: &mut LastLook,
     threshold: Option<u64>,
     hook: Option<&StallHook>,
 ) -> bool {
@@ -224,7 +224,7 @@ fn look(
     let polls = remote.pulse.polls();
     if polls != seen.polls || !remote.pulse.is_busy() {
         let moved = polls != seen.polls;
-        *seen = Seen {
+        *seen = LastLook {
             polls,
             since: now,
             reported: false,
@@ -241,9 +241,9 @@ fn look(
             || pool.driver_is_deserted()
             || (pool.config.stealing && !remote.forks.is_empty())
         {
-            // Work for anybody, which it thought it would soon come to; or it left the driver to
-            // run this, and somebody else has to wait for timers and I/O: the notified worker finds
-            // no work and sits down there; or half of a join that turns out to be long.
+            // Work for any worker, which it thought it would soon come to; or it left the driver to
+            // run this, and another worker has to wait for timers and I/O: the notified worker
+            // finds no work and sits down there; or half of a join that turns out to be long.
             pool.announce();
         }
     }
@@ -260,8 +260,8 @@ fn look(
 }
 
 /// Work is queued behind a worker that does not come back: wake a worker that steals it. If all are
-/// awake, they may be busy for ever with their own; then it moves to the injector, where everybody
-/// looks at an interval.
+/// awake, they may be busy for ever with their own; then it moves to the injector, where every
+/// worker looks at an interval.
 fn rescue(pool: &Pool, index: usize) {
     let workers = pool.workers();
     if workers == 1 || !pool.config.stealing {

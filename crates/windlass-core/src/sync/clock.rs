@@ -9,7 +9,7 @@ pub fn now() -> u64 {
     if let Some(now) = super::with_world(|world| world.map(super::World::now)) {
         return now;
     }
-    // In this order: whoever fixes the origin does so before we look.
+    // In this order: the thread that fixes the origin does so before we look.
     let origin = origin();
     real_now() - origin
 }

@@ -1,11 +1,10 @@
 //! The shim over loom.
 
 pub use loom::cell::UnsafeCell;
-pub use loom::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub use loom::thread_local;
 pub use std::sync::Arc;
 
-use std::time::Duration;
+use super::modelled_locks::modelled_locks;
 
 /// Atomics and fences.
 pub mod atomic {
@@ -53,98 +52,4 @@ pub mod thread {
     }
 }
 
-/// A modelled lock.
-#[derive(Debug)]
-pub struct Mutex<T>(loom::sync::Mutex<T>);
-
-impl<T> Mutex<T> {
-    /// Makes a lock around `value`.
-    pub fn new(value: T) -> Self {
-        Mutex(loom::sync::Mutex::new(value))
-    }
-
-    /// Waits for the lock.
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Takes the lock if it is free.
-    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.0.try_lock().ok()
-    }
-}
-
-impl<T: Default> Default for Mutex<T> {
-    fn default() -> Self {
-        Mutex::new(T::default())
-    }
-}
-
-/// A modelled lock for many readers or one writer.
-#[derive(Debug)]
-pub struct RwLock<T>(loom::sync::RwLock<T>);
-
-impl<T> RwLock<T> {
-    /// Makes a lock around `value`.
-    pub fn new(value: T) -> Self {
-        RwLock(loom::sync::RwLock::new(value))
-    }
-
-    /// Waits until there is no writer.
-    pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.0
-            .read()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Waits until there is no reader and no writer.
-    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.0
-            .write()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Reads if there is no writer.
-    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        self.0.try_read().ok()
-    }
-}
-
-/// A modelled condition variable.
-#[derive(Debug, Default)]
-pub struct Condvar(loom::sync::Condvar);
-
-impl Condvar {
-    /// Makes a condition variable without waiters.
-    pub fn new() -> Self {
-        Condvar(loom::sync::Condvar::new())
-    }
-
-    /// Waits until notified.
-    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0
-            .wait(guard)
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Waits until notified: time does not pass in a model.
-    pub fn wait_for<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-        _limit: Duration,
-    ) -> (MutexGuard<'a, T>, bool) {
-        (self.wait(guard), false)
-    }
-
-    /// Notifies one waiter.
-    pub fn notify_one(&self) {
-        self.0.notify_one();
-    }
-
-    /// Notifies all waiters.
-    pub fn notify_all(&self) {
-        self.0.notify_all();
-    }
-}
+modelled_locks!(loom);

@@ -6,6 +6,8 @@
 
 pub mod clock;
 mod coarse_clock;
+#[cfg(any(windlass_loom, windlass_shuttle))]
+mod modelled_locks;
 mod parker;
 mod rng;
 mod world;
@@ -39,13 +41,13 @@ pub struct UnfinishedThread {
     /// The name of the thread.
     pub name: String,
     /// What the thread still does.
-    pub runs: StillRuns,
+    pub runs: UnfinishedPart,
 }
 
 /// What keeps a thread from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum StillRuns {
+pub enum UnfinishedPart {
     /// The closure that the thread was started with.
     Closure,
     /// The destructor of one of its thread-locals.
@@ -55,8 +57,8 @@ pub enum StillRuns {
 impl std::fmt::Display for UnfinishedThread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let runs = match self.runs {
-            StillRuns::Closure => "the code that it was started with",
-            StillRuns::ThreadLocals => "the destructor of a thread-local",
+            UnfinishedPart::Closure => "the code that it was started with",
+            UnfinishedPart::ThreadLocals => "the destructor of a thread-local",
         };
         write!(f, "thread {} did not return from {runs}", self.name)
     }

@@ -140,7 +140,6 @@ pub mod hint {
 
 /// Threads of the operating system.
 pub mod thread {
-    use std::any::Any;
     use std::cell::RefCell;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
@@ -149,8 +148,9 @@ pub mod thread {
     pub use std::thread::{ThreadId, current, panicking};
 
     use super::{Condvar, Mutex};
-    use crate::sync::{StillRuns, UnfinishedThread, clock};
+    use crate::sync::{UnfinishedPart, UnfinishedThread, clock};
     use crate::thread_end;
+    use crate::unwind::PanicPayload;
 
     /// Gives the core away.
     pub fn yield_now() {
@@ -221,21 +221,19 @@ pub mod thread {
         /// Its closure has not returned.
         Runs,
         /// Its closure has returned, and its thread-locals are destroyed now.
-        Returned(Result<T, Payload>),
+        Returned(Result<T, PanicPayload>),
         /// Its thread-locals are destroyed, or it stays for good because of coroutines that did not
         /// unwind (`thread_end`).
         Over {
-            output: Option<Result<T, Payload>>,
+            output: Option<Result<T, PanicPayload>>,
             stays: bool,
         },
     }
 
-    type Payload = Box<dyn Any + Send>;
-
     impl<T> JoinHandle<T> {
         /// Waits until the thread has ended, or stays for good with its closure ended. The error is
         /// the payload of its panic.
-        pub fn join(self) -> Result<T, Payload> {
+        pub fn join(self) -> Result<T, PanicPayload> {
             match join_by(self, None) {
                 Ok(output) => output,
                 Err(_) => unreachable!("there is no deadline"),
@@ -247,7 +245,7 @@ pub mod thread {
     pub fn join_by<T>(
         thread: JoinHandle<T>,
         deadline: Option<u64>,
-    ) -> Result<Result<T, Payload>, UnfinishedThread> {
+    ) -> Result<Result<T, PanicPayload>, UnfinishedThread> {
         let JoinHandle { thread, ending } = thread;
         let (output, stays) = ending.wait(deadline).map_err(|runs| UnfinishedThread {
             name: thread.thread().name().unwrap_or("(unnamed)").to_owned(),
@@ -261,7 +259,7 @@ pub mod thread {
     }
 
     impl<T> Ending<T> {
-        fn note_returned(&self, output: Result<T, Payload>, stays: bool) {
+        fn note_returned(&self, output: Result<T, PanicPayload>, stays: bool) {
             *self.progress.lock() = match stays {
                 true => Progress::Over {
                     output: Some(output),
@@ -290,7 +288,10 @@ pub mod thread {
         }
 
         /// The result, and whether the thread stays.
-        fn wait(&self, deadline: Option<u64>) -> Result<(Result<T, Payload>, bool), StillRuns> {
+        fn wait(
+            &self,
+            deadline: Option<u64>,
+        ) -> Result<(Result<T, PanicPayload>, bool), UnfinishedPart> {
             let mut progress = self.progress.lock();
             loop {
                 if let Progress::Over { output, stays } = &mut *progress
@@ -305,8 +306,10 @@ pub mod thread {
                 let left = deadline.saturating_sub(clock::now());
                 if left == 0 {
                     return Err(match *progress {
-                        Progress::Runs => StillRuns::Closure,
-                        Progress::Returned(_) | Progress::Over { .. } => StillRuns::ThreadLocals,
+                        Progress::Runs => UnfinishedPart::Closure,
+                        Progress::Returned(_) | Progress::Over { .. } => {
+                            UnfinishedPart::ThreadLocals
+                        }
                     });
                 }
                 progress = self

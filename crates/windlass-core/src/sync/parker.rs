@@ -129,7 +129,7 @@ impl Parker {
     #[cfg(all(target_os = "linux", not(any(windlass_loom, windlass_shuttle))))]
     fn wake(&self) {
         // SAFETY: only the address is used, as a key; the sleeper that owns the word may already
-        // have gone on, in which case nobody is woken.
+        // have gone on, in which case no thread is woken.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,

@@ -1,10 +1,9 @@
 //! The shim over shuttle.
 
-pub use shuttle::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub use shuttle::thread_local;
 pub use std::sync::Arc;
 
-use std::time::Duration;
+use super::modelled_locks::modelled_locks;
 
 /// Atomics and fences.
 pub mod atomic {
@@ -47,95 +46,7 @@ pub mod thread {
     }
 }
 
-/// A lock whose hand-over shuttle decides.
-#[derive(Debug, Default)]
-pub struct Mutex<T>(shuttle::sync::Mutex<T>);
-
-impl<T> Mutex<T> {
-    /// Makes a lock around `value`.
-    pub const fn new(value: T) -> Self {
-        Mutex(shuttle::sync::Mutex::new(value))
-    }
-
-    /// Waits for the lock.
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Takes the lock if it is free.
-    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.0.try_lock().ok()
-    }
-}
-
-/// A lock for many readers or one writer whose order shuttle decides.
-#[derive(Debug)]
-pub struct RwLock<T>(shuttle::sync::RwLock<T>);
-
-impl<T> RwLock<T> {
-    /// Makes a lock around `value`.
-    pub const fn new(value: T) -> Self {
-        RwLock(shuttle::sync::RwLock::new(value))
-    }
-
-    /// Waits until there is no writer.
-    pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.0
-            .read()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Waits until there is no reader and no writer.
-    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.0
-            .write()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Reads if there is no writer.
-    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        self.0.try_read().ok()
-    }
-}
-
-/// A condition variable whose order shuttle decides.
-#[derive(Debug, Default)]
-pub struct Condvar(shuttle::sync::Condvar);
-
-impl Condvar {
-    /// Makes a condition variable without waiters.
-    pub const fn new() -> Self {
-        Condvar(shuttle::sync::Condvar::new())
-    }
-
-    /// Waits until notified.
-    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0
-            .wait(guard)
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Waits until notified: time does not pass under the checker.
-    pub fn wait_for<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-        _limit: Duration,
-    ) -> (MutexGuard<'a, T>, bool) {
-        (self.wait(guard), false)
-    }
-
-    /// Notifies one waiter.
-    pub fn notify_one(&self) {
-        self.0.notify_one();
-    }
-
-    /// Notifies all waiters.
-    pub fn notify_all(&self) {
-        self.0.notify_all();
-    }
-}
+modelled_locks!(shuttle, const);
 
 /// A cell with the interface of loom's.
 #[derive(Debug)]

@@ -105,7 +105,7 @@ mod imp {
         count: usize,
     }
 
-    // SAFETY: free blocks belong to whoever holds the magazine.
+    // SAFETY: free blocks belong to the holder of the magazine.
     unsafe impl Send for Magazine {}
 
     impl Magazine {

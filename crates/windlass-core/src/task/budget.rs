@@ -27,18 +27,20 @@ impl Budget {
 /// One spent unit: it comes back unless the leaf says that it made progress.
 #[derive(Debug)]
 #[must_use = "call made_progress() when the leaf is ready"]
-pub struct Spent {
+pub struct BudgetUnit {
     refund: bool,
 }
 
-impl Spent {
+impl BudgetUnit {
     /// The leaf is ready; the unit is used up.
+    #[inline]
     pub fn made_progress(mut self) {
         self.refund = false;
     }
 }
 
-impl Drop for Spent {
+impl Drop for BudgetUnit {
+    #[inline]
     fn drop(&mut self) {
         if self.refund {
             context::refund_budget();
@@ -48,10 +50,10 @@ impl Drop for Spent {
 
 /// Spends one unit of the running poll's budget; pending (with a wake-up arranged) when it is gone.
 #[inline]
-pub fn spend(cx: &mut Context<'_>) -> Poll<Spent> {
+pub fn spend(cx: &mut Context<'_>) -> Poll<BudgetUnit> {
     match context::spend_budget() {
-        context::Spend::Unlimited => Poll::Ready(Spent { refund: false }),
-        context::Spend::Spent => Poll::Ready(Spent { refund: true }),
+        context::Spend::Unlimited => Poll::Ready(BudgetUnit { refund: false }),
+        context::Spend::Spent => Poll::Ready(BudgetUnit { refund: true }),
         context::Spend::Exhausted => {
             cx.waker().wake_by_ref();
             Poll::Pending

@@ -17,8 +17,8 @@ use crate::task::error::{JoinError, Unwound, contain, drop_payload};
 use crate::task::header::{Ending, Header, Reason, ResumeOutcome, Vtable};
 use crate::task::join_waker::JoinWaker;
 use crate::task::meta::{Meta, TaskId};
-use crate::task::state::{Home, State};
-use crate::task::{Options, block, waker};
+use crate::task::state::State;
+use crate::task::{Options, Residence, block, waker};
 
 /// Anything that can be resumed until it has an output.
 ///
@@ -89,18 +89,17 @@ union Stage<B: Body> {
 /// counted and up to the caller.
 ///
 /// The bounds are those of the caller: pools demand `Send`, local sets keep to one thread (rule 8).
-#[inline]
+#[inline(always)]
 pub(crate) fn allocate<B: Body>(
     body: B,
-    home: Home,
-    home_ptr: *const (),
+    residence: Residence,
     id: impl FnOnce() -> TaskId,
     options: Options,
     joinable: bool,
 ) -> Entry {
     let layout = Layout::new::<Cell<B>>();
-    let mut state = State::scheduled(home, options.class, joinable);
-    if options.in_order {
+    let mut state = State::scheduled(residence.home, options.class, joinable);
+    if residence.in_order {
         state = state.in_order();
     }
     let block = block::alloc(layout).cast::<Cell<B>>();
@@ -108,9 +107,9 @@ pub(crate) fn allocate<B: Body>(
         header: Header {
             state,
             vtable: &Typed::<B>::VTABLE,
-            link: AtomicPtr::new(home_ptr.cast_mut().cast()),
+            link: AtomicPtr::new(residence.pointer.cast_mut().cast()),
             slot: AtomicPtr::new(std::ptr::null_mut()),
-            meta: Meta::new(options, id),
+            meta: Meta::new(options, residence.numbered, id),
             join_waker: UnsafeCell::new(JoinWaker::NONE),
         },
         stage: UnsafeCell::new(Stage {
@@ -207,7 +206,7 @@ unsafe fn finish<B: Body>(
             (Err(JoinError::cancelled(header)), ResumeOutcome::Cancelled)
         }
         (Err(payload), dropped) => {
-            // The first panic is the one that is told.
+            // The first panic is the one that is reported.
             dropped.err().into_iter().for_each(drop_payload);
             (
                 Err(JoinError::panicked(header, payload)),
@@ -258,7 +257,7 @@ unsafe fn write_output<B: Body>(cell: NonNull<Cell<B>>, output: Result<B::Output
 unsafe fn drop_output<B: Body>(header: NonNull<Header>) {
     // SAFETY: rule 1: alive.
     let stage = unsafe { &header.cast::<Cell<B>>().as_ref().stage };
-    // A panicking drop of an output nobody wants ends here.
+    // A panicking drop of an unwanted output ends here.
     let drop_it = || {
         contain(|| {
             // SAFETY: rule 2.

@@ -41,7 +41,7 @@ pub trait Scheduler {
     /// Whether suspended tasks are to be cancelled instead.
     fn is_stopping(&self) -> bool;
 
-    /// Told of a panic or a cancellation, for the flight recorder.
+    /// Reports a panic or a cancellation to the flight recorder.
     fn ended_early(&self, _header: &Header, _panicked: bool) {}
 }
 
@@ -61,14 +61,11 @@ impl Entry {
         F::Output: Send + 'static,
     {
         use crate::task::state::Home;
-        use crate::task::{FutureBody, Options, SpawnRequest, TaskId};
+        use crate::task::{FutureBody, Options, Residence, SpawnRequest, TaskId};
 
         let id = || TaskId::numbered(1, 1);
-        SpawnRequest::new(FutureBody(future), Options::here()).allocate(
-            Home::Blocking,
-            std::ptr::null(),
-            id,
-        )
+        SpawnRequest::new(FutureBody(future), Options::here())
+            .allocate(Residence::new(Home::Blocking, std::ptr::null()), id)
     }
 
     /// A reference to the task.
@@ -114,7 +111,7 @@ impl Entry {
             return RunOutcome::Complete;
         }
         if woke_itself {
-            // Still HELD: nothing to tell anybody.
+            // Still HELD: there is nothing to report.
             return RunOutcome::Again(self);
         }
         self.suspend(scheduler)
@@ -245,7 +242,7 @@ impl Entry {
                 .join_waker
                 .with_mut(|waker| unsafe { (*waker).take() });
             contain(|| drop(waker));
-            // The handle dropped the output too: `forget_join` told it so.
+            // The handle dropped the output too: `forget_join` said so.
         }
         // SAFETY: rule 7: the scheduler's reference, not used again.
         unsafe { header::release(self.0) };

@@ -21,7 +21,7 @@ struct Inner {
 enum Kind {
     Cancelled,
     Expired,
-    Panicked(Payload),
+    Panicked(ContainedPayload),
 }
 
 /// What happened to the task.
@@ -42,13 +42,13 @@ pub enum JoinErrorKind {
 pub struct Unwound;
 
 /// A panic payload: dropped under `catch_unwind`, because its destructor is user code.
-struct Payload(ManuallyDrop<Box<dyn Any + Send>>);
+struct ContainedPayload(ManuallyDrop<Box<dyn Any + Send>>);
 
 // SAFETY: no shared reference to the payload is ever given out, except for the check of
 // whether it is a string in `message`, and `&'static str` and `String` are `Sync`.
-unsafe impl Sync for Payload {}
+unsafe impl Sync for ContainedPayload {}
 
-impl Drop for Payload {
+impl Drop for ContainedPayload {
     fn drop(&mut self) {
         // SAFETY: taken once, in drop.
         drop_payload(unsafe { ManuallyDrop::take(&mut self.0) });
@@ -94,7 +94,10 @@ impl JoinError {
     /// The error of a task that panicked. A simulation keeps it in mind until a join handle gives
     /// it out ([`observed`](JoinError::observed)).
     pub(crate) fn panicked(header: &Header, payload: Box<dyn Any + Send>) -> JoinError {
-        let error = JoinError::new(header, Kind::Panicked(Payload(ManuallyDrop::new(payload))));
+        let error = JoinError::new(
+            header,
+            Kind::Panicked(ContainedPayload(ManuallyDrop::new(payload))),
+        );
         with_world(|world| {
             if let Some(world) = world {
                 let location = header.meta().location();

@@ -10,7 +10,7 @@ use crate::task::header::Header;
 use crate::task::join::JoinHandle;
 use crate::task::meta::TaskId;
 use crate::task::state::Home;
-use crate::task::{Options, SpawnRequest, TaskRef};
+use crate::task::{Options, Residence, SpawnRequest, TaskRef};
 
 /// A closure that waits for a blocking thread. Dropping it cancels it.
 #[derive(Debug)]
@@ -52,7 +52,8 @@ impl Job {
         let id = || TaskId::numbered(u16::MAX - 1, number);
         let body = Blocking(Closure(Some(f)));
         let request = SpawnRequest::new(body, options);
-        let (entry, handle) = request.allocate(Home::Blocking, std::ptr::null(), id);
+        let (entry, handle) =
+            request.allocate(Residence::new(Home::Blocking, std::ptr::null()), id);
         (Job(Some(entry)), handle)
     }
 

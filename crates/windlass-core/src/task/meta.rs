@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{World, with_world};
-use crate::task::Options;
+use crate::task::{Class, Options};
 
 /// A task's name.
 pub type Name = std::sync::Arc<str>;
@@ -78,15 +78,30 @@ unsafe impl Send for Meta {}
 unsafe impl Sync for Meta {}
 
 impl Meta {
-    pub(crate) fn new(options: Options, id: impl FnOnce() -> TaskId) -> Meta {
-        let plain = options.name.is_none() && options.class == crate::task::Class::Normal;
-        if plain && !options.numbered {
-            return Meta(NonNull::from(options.location).cast());
+    /// Says who a task is. The task gets an id of its own if it has a name or a class, or if its
+    /// options or its executor (`numbered`) want one.
+    #[inline(always)]
+    pub(crate) fn new(options: Options, numbered: bool, id: impl FnOnce() -> TaskId) -> Meta {
+        let Options {
+            name,
+            class,
+            location,
+            numbered: asked,
+        } = options;
+        match name {
+            None if class == Class::Normal && !asked && !numbered => {
+                Meta(NonNull::from(location).cast())
+            }
+            name => Meta::with_extra(id(), location, name),
         }
+    }
+
+    #[inline(never)]
+    fn with_extra(id: TaskId, location: &'static Location<'static>, name: Option<Name>) -> Meta {
         let extra = Box::new(Extra {
-            id: id(),
-            location: options.location,
-            name: options.name,
+            id,
+            location,
+            name,
             node: with_world(|world| world.map_or(0, World::node)),
             queued_at: AtomicU64::new(0),
         });

@@ -10,22 +10,24 @@
 //!
 //! 1. **Entry.** A [`Entry`] is the scheduler's reference: exactly one exists per task that is not
 //!    COMPLETE. While the task is SCHEDULED a queue owns it, while RUNNING a worker, while IDLE
-//!    the registry. Whoever moves the task from IDLE to HELD takes it over.
+//!    the registry. The thread that moves the task from IDLE to HELD takes it over.
 //! 2. **Stage.** Only the owner of the entry touches the body. The completer writes the output
 //!    before it sets COMPLETE. After COMPLETE the output belongs to the join handle if
 //!    JOIN_INTEREST was set at that moment; otherwise the completer has dropped it before.
 //! 3. **Join waker.** While JOIN_WAKER is not set and the task is not COMPLETE the join handle has
 //!    exclusive access. While it is set both sides only read. After COMPLETE the completer clears
-//!    it; whoever is last of the two to look (`end_join_wake`, `forget_join`) drops the waker.
+//!    it; the last of the two to look (`end_join_wake`, `forget_join`) drops the waker.
 //! 4. **Link.** `link` belongs to the owner of the entry. It holds the task's home; a linked queue
-//!    (injector, batch) uses it meanwhile, and whoever takes the entry out puts the home back.
+//!    (injector, batch) uses it meanwhile, and the thread that takes the entry out puts the home
+//!    back.
 //! 5. **Registration.** `slot` belongs to the owner of the entry. A slot of the registry holds the
 //!    task from its first suspension until just before COMPLETE; who claims the slot may take a
 //!    reference.
-//! 6. **Home.** A task's pool or local set is dereferenced by the pool's own workers, or by whoever
-//!    has just moved the task to HELD and not yet queued it: the pool waits for that task.
-//! 7. **References.** The block is freed by whoever gives up the last one. That runs no user code:
-//!    body, output and join waker are gone by then.
+//! 6. **Home.** A task's pool or local set is dereferenced by the pool's own workers, or by the
+//!    thread that has just moved the task to HELD and not yet queued it: the pool waits for that
+//!    task.
+//! 7. **References.** The block is freed by the thread that gives up the last one. That runs no
+//!    user code: body, output and join waker are gone by then.
 //! 8. **Thread.** Bodies and outputs of local tasks are touched on their home thread only. The body
 //!    of a task that is PINNED is touched by the thread it is pinned to, and its entry waits in
 //!    queues that only this thread takes from.
@@ -41,13 +43,14 @@ mod join;
 mod join_waker;
 mod meta;
 mod registry;
+mod residence;
 mod shield;
 mod spawn_request;
 pub mod state;
 mod waker;
 
 pub use block::{BlockCache, block_cache};
-pub use budget::{Budget, Spent, spend};
+pub use budget::{Budget, BudgetUnit, spend};
 pub(crate) use cell::allocate;
 pub use cell::{Body, Closure, FutureBody};
 pub use entry::{Entry, RunOutcome, Scheduler};
@@ -57,6 +60,7 @@ pub use job::Job;
 pub use join::{AbortHandle, JoinHandle};
 pub use meta::{Meta, Name, TaskId};
 pub use registry::{Registry, Shard};
+pub(crate) use residence::Residence;
 pub use shield::{Shield, shield};
 pub use spawn_request::{BeforeFirstPoll, NoHook, SpawnRequest};
 pub use waker::with_context;
@@ -87,8 +91,6 @@ pub struct Options {
     pub location: &'static std::panic::Location<'static>,
     /// Whether the task gets a number of its own even without a name or class.
     pub numbered: bool,
-    /// Whether it waits its turn in the pool's shared queue always; see `Config::in_order`.
-    pub in_order: bool,
 }
 
 impl Options {
@@ -100,7 +102,6 @@ impl Options {
             class: Class::Normal,
             location: std::panic::Location::caller(),
             numbered: false,
-            in_order: false,
         }
     }
 }

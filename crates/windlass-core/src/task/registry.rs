@@ -5,9 +5,9 @@
 //! it just before COMPLETE: a task that ends in its first poll never comes here.
 //!
 //! Each worker has a shard, a growing table of slots. Only the worker fills slots (a plain store
-//! into a free one); whoever completes a task empties its slot. To look at a task from outside,
-//! claim its slot: `ptr -> BUSY`, take a reference, put `ptr` back. The completer waits out that
-//! moment, so the task cannot be freed in it.
+//! into a free one); the thread that completes a task empties its slot. To look at a task from
+//! outside, claim its slot: `ptr -> BUSY`, take a reference, put `ptr` back. The completer waits
+//! out that moment, so the task cannot be freed in it.
 //!
 //! Rejected: an intrusive list per shard under a lock (two locks per task, 70 ns in a prototype),
 //! and walking the allocator's slabs (blocks would have to belong to one runtime).
@@ -78,8 +78,8 @@ impl Registry {
         self.walk_from(0, visit);
     }
 
-    /// As [`walk`](Registry::walk), from a slot on. Returns the slot behind the one at which `visit`
-    /// said false; none after the last.
+    /// As [`walk`](Registry::walk), from a slot on. Returns the slot behind the one at which
+    /// `visit` said false; none after the last.
     pub fn walk_from(&self, first: usize, mut visit: impl FnMut(TaskRef) -> bool) -> Option<usize> {
         let chunks = self.chunks.lock().clone();
         let mut end = 0;
@@ -123,7 +123,7 @@ impl Slot {
     fn look(&self) -> Option<TaskRef> {
         let there = self.0.load(Ordering::Relaxed);
         if there == busy() {
-            // Another walker; whoever it is for, the task is not lost to us for long.
+            // Another walker looks at the task, which is not lost to us for long.
             return self.wait_and_look();
         }
         let task = NonNull::new(there)?;

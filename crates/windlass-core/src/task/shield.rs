@@ -19,7 +19,7 @@ use crate::task::waker;
 /// When polled inside 255 nested shields of the same task.
 pub fn shield<F: Future>(future: F) -> Shield<F> {
     Shield {
-        raised: Raised::NotYet,
+        raised: ShieldState::NotYet,
         future,
     }
 }
@@ -28,12 +28,12 @@ pub fn shield<F: Future>(future: F) -> Shield<F> {
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Shield<F> {
-    raised: Raised,
+    raised: ShieldState,
     future: F,
 }
 
 #[derive(Debug)]
-enum Raised {
+enum ShieldState {
     NotYet,
     /// Up, on this task.
     On(#[allow(dead_code, reason = "held for its drop")] Guard),
@@ -75,12 +75,12 @@ impl<F: Future> Future for Shield<F> {
             let this = self.get_unchecked_mut();
             (&mut this.raised, Pin::new_unchecked(&mut this.future))
         };
-        if matches!(raised, Raised::NotYet) {
-            *raised = raise_shield().map_or(Raised::Over, Raised::On);
+        if matches!(raised, ShieldState::NotYet) {
+            *raised = raise_shield().map_or(ShieldState::Over, ShieldState::On);
         }
         let polled = future.poll(cx);
         if polled.is_ready() {
-            *raised = Raised::Over;
+            *raised = ShieldState::Over;
         }
         polled
     }

@@ -13,8 +13,7 @@
 //! [`spawn_unconfined`]: crate::executor::external::spawn_unconfined
 
 use crate::task::cell::allocate;
-use crate::task::state::Home;
-use crate::task::{Body, Entry, JoinHandle, Options, TaskId};
+use crate::task::{Body, Entry, JoinHandle, Options, Residence, TaskId};
 
 /// What happens between the making of a task and its first queue.
 pub trait BeforeFirstPoll {
@@ -99,11 +98,10 @@ impl<B: Body, H: BeforeFirstPoll> SpawnRequest<B, H> {
     ///
     /// The bounds are those of the caller: pools demand `Send`, local sets keep to one thread (rule
     /// 8).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn allocate(
         self,
-        home: Home,
-        home_ptr: *const (),
+        residence: Residence,
         id: impl FnOnce() -> TaskId,
     ) -> (Entry, JoinHandle<B::Output>) {
         let SpawnRequest {
@@ -111,7 +109,7 @@ impl<B: Body, H: BeforeFirstPoll> SpawnRequest<B, H> {
             options,
             hook,
         } = self;
-        let entry = allocate(body, home, home_ptr, id, options, true);
+        let entry = allocate(body, residence, id, options, true);
         // SAFETY: rules 2 and 7: the task was made joinable, so this reference is counted.
         let handle = unsafe { JoinHandle::from_raw(entry.as_ptr()) };
         hook.call(&entry);

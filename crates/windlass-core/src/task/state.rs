@@ -7,7 +7,7 @@
 //!
 //! | flag | meaning |
 //! |---|---|
-//! | HELD | a queue or a worker owns the body; whoever clears it gives the body back to the registry |
+//! | HELD | a queue or a worker owns the body; the thread that clears it gives the body back to the registry |
 //! | NOTIFIED | a wake came while HELD; cleared when the next poll starts |
 //! | COMPLETE | the body is gone and the output is in the join cell; final |
 //! | CANCELLED | cancellation was asked for; it applies when no shield is up |
@@ -31,7 +31,7 @@
 //! | RUNNING (a worker holds it) | 1 | 0 | any | any | any |
 //! | COMPLETE | 0 | 1 | 0 | any | until the completer has woken the joiner |
 //!
-//! SCHEDULED and RUNNING share one encoding on purpose. Nobody but the holder needs to tell them
+//! SCHEDULED and RUNNING share one encoding on purpose. Only the holder needs to tell them
 //! apart (a wake, an abort and a join do the same thing to both), the holder knows, and with one
 //! encoding the start of a poll is a load and a yield changes nothing: no read-modify-write on
 //! either. A wake of a held task is always a read-modify-write, because the poll that follows has
@@ -183,7 +183,7 @@ impl State {
 
     /// A new task that goes through the pool's shared queue always.
     pub fn in_order(self) -> State {
-        // Relaxed: nobody else has it yet.
+        // Relaxed: no other thread has it yet.
         self.0.fetch_or(IN_ORDER, Ordering::Relaxed);
         self
     }
@@ -432,8 +432,8 @@ impl State {
 
     /// The holder is about to begin a body that must stay on its thread from then on.
     pub fn pin(&self, thread: u16) {
-        // Relaxed: whoever queues the task has moved it to HELD after the holder gave it back, and
-        // that exchange shows the bits.
+        // Relaxed: the thread that queues the task has moved it to HELD after the holder gave it
+        // back, and that exchange shows the bits.
         self.0
             .fetch_or(PINNED | (u64::from(thread) << PIN_SHIFT), Ordering::Relaxed);
     }
@@ -452,7 +452,7 @@ impl State {
     #[inline]
     #[must_use]
     pub fn release(&self) -> bool {
-        // Acquire: pairs with the AcqRel subtraction of whoever went before.
+        // Acquire: pairs with the AcqRel subtraction of the previous owner.
         if self.0.load(Ordering::Acquire) / REF_ONE == 1 {
             return true;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::queue::{Inbox, Letter, Mailbox, Pushed};
+use windlass_core::queue::{Inbox, Letter, Mailbox, PushOutcome};
 use windlass_core::sync::UnsafeCell;
 use windlass_core::task::Class;
 use windlass_core::task::state::{Home, Park, Start, State, Wake};
@@ -75,7 +75,7 @@ impl Process {
     }
 
     fn post(&self, mailbox: &Mailbox<Value>, value: usize) {
-        if mailbox.push(letter(value)).ok() == Some(Pushed::First)
+        if mailbox.push(letter(value)).ok() == Some(PushOutcome::First)
             && self.state.wake() == Wake::Submit
         {
             self.run();

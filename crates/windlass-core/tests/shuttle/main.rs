@@ -336,7 +336,7 @@ impl<F: Future + Unpin> Body for Rooted<F> {
         match self.begun_on {
             None => {
                 self.begun_on = Some(here);
-                assert_eq!(context::pin(), context::Stays::Pinned, "on a worker");
+                assert_eq!(context::pin(), context::Confinement::Pinned, "on a worker");
             }
             Some(there) => assert_eq!(there, here, "it stays where it began"),
         }

@@ -140,7 +140,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
 }
 
-/// Publishes bytes.
+/// A source that publishes bytes.
 #[derive(Default)]
 struct Frames {
     output: Output<Payload>,

@@ -21,7 +21,7 @@ impl Failure {
         }))
     }
 
-    /// What happened.
+    /// Returns what happened, for people.
     pub fn message(&self) -> &str {
         &self.0.message
     }

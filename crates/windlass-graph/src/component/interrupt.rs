@@ -7,7 +7,7 @@
 /// use windlass_core::sync::atomic::{AtomicBool, Ordering};
 /// use windlass_graph::component::{Component, Descriptor, Failure, Interrupt, Invocation};
 ///
-/// /// Goes on for ever, unless somebody ends it.
+/// /// Goes on for ever, unless it is interrupted.
 /// #[derive(Default)]
 /// struct Endless(Arc<Asked>);
 ///
@@ -31,7 +31,7 @@
 ///         while !self.0.0.load(Ordering::Relaxed) {
 ///             std::hint::spin_loop();
 ///         }
-///         Err(Failure::new("somebody ended it"))
+///         Err(Failure::new("it was interrupted"))
 ///     }
 ///     fn interrupt(&mut self) -> Option<Arc<dyn Interrupt>> {
 ///         Some(self.0.clone())
@@ -39,13 +39,14 @@
 /// }
 /// ```
 pub trait Interrupt: Send + Sync {
-    /// Makes the invocation that runs now end soon, with a failure. Called from another thread, perhaps a moment too
-    /// late: when `execute` has just returned, or has not got to its first line. It must not block: the end of the
-    /// invocation waits for it.
+    /// Makes the invocation that runs now end soon, with a failure. Called from another thread,
+    /// perhaps a moment too late: when `execute` has just returned, or has not got to its first
+    /// line. It must not block: the end of the invocation waits for it.
     fn interrupt(&self);
 
-    /// Forgets the interrupt. Called once after each `interrupt`, when the invocation that it was for has ended and
-    /// before the next begins; so one that came too late does not hit the next. One that `execute` forgets when it
-    /// begins may be one that is meant for it, and would be lost: leave it to this.
+    /// Forgets the interrupt. Called once after each `interrupt`, when the invocation that it was
+    /// for has ended and before the next begins; so one that came too late does not hit the next.
+    /// One that `execute` forgets when it begins may be one that is meant for it, and would be
+    /// lost: leave it to this.
     fn forget(&self) {}
 }

@@ -9,7 +9,7 @@ use windlass_sync::CancellationToken;
 
 use super::setup::UNCONNECTED;
 use super::{Failure, Input, Output};
-use crate::record::Script;
+use crate::record::RecordedDecisions;
 use crate::run::Store;
 use crate::run::UnderWay;
 use windlass_plan::compile::Plan;
@@ -18,7 +18,7 @@ use windlass_value::{Data, Payload};
 
 /// What a component is called with.
 ///
-/// `publish` only stages: nothing becomes visible to anybody before the invocation has ended well.
+/// `publish` only stages: nothing becomes visible to a reader before the invocation has ended well.
 pub struct Invocation<'a> {
     pub(crate) env: &'a Env,
     pub(crate) component: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Origin {
 impl Origin {
     pub(crate) fn of(inputs: &[Received]) -> Option<Origin> {
         inputs.first().map(|message| Origin {
-            id: PackedId::new(message.edge, message.seq),
+            id: PackedId::new(message.route.edge, message.seq),
             root: message.root,
             event_time: message.event_time,
         })
@@ -63,6 +63,7 @@ impl Origin {
 }
 
 /// What all invocations of an epoch see.
+#[derive(Clone)]
 pub(crate) struct Env {
     pub(crate) plan: Arc<Plan>,
     pub(crate) store: Arc<Store>,
@@ -72,16 +73,41 @@ pub(crate) struct Env {
     /// Whether times of publishing are needed.
     pub(crate) tracing: bool,
     /// The recording that decides what the clock would.
-    pub(crate) script: Option<Arc<Script>>,
+    pub(crate) decisions: Option<Arc<RecordedDecisions>>,
+}
+
+/// How a message reaches its reader: its edge, the port there, and whether it comes late.
+///
+/// One aligned word, which a channel has ready: a message is moved in words, and the processor
+/// waits when a word that it loads was just written in parts. For the same reason lateness is no
+/// `bool`: its spare values would become the tag of an `Option<Received>`, in the middle of a word.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(8))]
+pub(crate) struct Route {
+    pub(crate) edge: u32,
+    pub(crate) port: u16,
+    late: u16,
+}
+
+impl Route {
+    pub(crate) fn new(edge: u32, port: u16) -> Route {
+        Route {
+            edge,
+            port,
+            late: 0,
+        }
+    }
+
+    pub(crate) fn set_late(&mut self) {
+        self.late = 1;
+    }
 }
 
 /// A message as its reader gets it.
 #[derive(Debug, Clone)]
 pub struct Received {
     pub(crate) payload: Payload,
-    pub(crate) edge: u32,
-    pub(crate) port: u16,
-    pub(crate) late: bool,
+    pub(crate) route: Route,
     pub(crate) seq: u64,
     pub(crate) root: PackedId,
     pub(crate) cause: Option<PackedId>,
@@ -99,7 +125,7 @@ pub struct Received {
 pub struct MessageId {
     /// A place in the graph's edges.
     pub edge: u32,
-    /// From 1.
+    /// Its number on the edge, from 1.
     pub seq: u64,
 }
 
@@ -110,8 +136,8 @@ pub(crate) struct PackedId(NonZeroU64);
 const SEQ_BITS: u32 = 40;
 
 impl PackedId {
-    /// Numbers beyond 2^40 of one edge begin again: a run of a million messages a second gets there in twelve
-    /// days, and its trace is full long before.
+    /// Numbers beyond 2^40 of one edge begin again: a run of a million messages a second gets there
+    /// in twelve days, and its trace is full long before.
     #[inline]
     pub(crate) fn new(edge: u32, seq: u64) -> PackedId {
         let word = (u64::from(edge) << SEQ_BITS) | (seq & ((1 << SEQ_BITS) - 1));
@@ -126,7 +152,7 @@ impl PackedId {
     }
 }
 
-/// When something happened, or that nobody said.
+/// When something happened, or that the time is not known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTime(i64);
 
@@ -173,8 +199,8 @@ pub(crate) struct Outbox {
     cancel_checks: u32,
     /// How often before the answer was yes.
     pub(crate) cancelled_after: Option<u32>,
-    /// The room that is left on edges that refuse at once: async edges with a limit, and those that hold off a source
-    /// that comes to an end.
+    /// The room that is left on edges that refuse at once: async edges with a limit, and those that
+    /// hold off a source that comes to an end.
     pub(crate) room: Vec<(u32, usize)>,
     pub(crate) publishes: u32,
     /// Values that were published at outputs without an edge.
@@ -196,7 +222,7 @@ pub(crate) struct Staged {
     pub(crate) event_time: EventTime,
     /// When it was deferred, on the clock of the reader's lane.
     pub(crate) published: u64,
-    /// On the real clock; 0 if nobody asks.
+    /// On the real clock; 0 if the run is not traced.
     pub(crate) at: u64,
 }
 
@@ -226,13 +252,13 @@ impl Received {
 
     /// Whether it was delivered after the edge's deadline.
     pub fn is_late(&self) -> bool {
-        self.late
+        self.route.late != 0
     }
 
     /// Which message it is.
     pub fn id(&self) -> MessageId {
         MessageId {
-            edge: self.edge,
+            edge: self.route.edge,
             seq: self.seq,
         }
     }
@@ -297,7 +323,7 @@ impl<'a> Invocation<'a> {
     /// The name of the port that a message came in at.
     pub fn port_of(&self, message: &Received) -> &'a str {
         let node = &self.env.plan.nodes[self.component as usize];
-        &node.inputs[usize::from(message.port)].name
+        &node.inputs[usize::from(message.route.port)].name
     }
 
     /// The newest value at this port, if there is one.
@@ -305,7 +331,12 @@ impl<'a> Invocation<'a> {
     /// # Errors
     /// If it is of another type.
     pub fn get<T: Data>(&self, port: Input<T>) -> Result<Option<T>, Failure> {
-        match self.inputs.iter().rev().find(|m| m.port == port.place) {
+        match self
+            .inputs
+            .iter()
+            .rev()
+            .find(|m| m.route.port == port.place)
+        {
             Some(message) => match T::from_payload(&message.payload) {
                 Some(value) => Ok(Some(value)),
                 None => Err(Failure::new(format!(
@@ -321,7 +352,9 @@ impl<'a> Invocation<'a> {
 
     /// The messages at this port, the oldest first.
     pub fn messages<T: Data>(&self, port: Input<T>) -> impl Iterator<Item = &Received> {
-        self.inputs.iter().filter(move |m| m.port == port.place)
+        self.inputs
+            .iter()
+            .filter(move |m| m.route.port == port.place)
     }
 
     /// The newest message at the port of this name.
@@ -329,10 +362,11 @@ impl<'a> Invocation<'a> {
         self.inputs.iter().rev().find(|m| self.port_of(m) == port)
     }
 
-    /// Stages a value for all edges of this port. False if it was not accepted: an `async` edge has as many on
-    /// their way as it may, and does not replace them, or an edge of a source that comes to an end
-    /// ([`Descriptor::finite_source`](super::Descriptor::finite_source)) is full; then no edge gets it. At a port without an edge the value is
-    /// dropped, and counted in `runtime.component.unconnected_publish_count`.
+    /// Stages a value for all edges of this port. False if it was not accepted: an `async` edge has
+    /// as many on their way as it may, and does not replace them, or an edge of a source that comes
+    /// to an end ([`Descriptor::finite_source`](super::Descriptor::finite_source)) is full; then no
+    /// edge gets it. At a port without an edge the value is dropped, and counted in
+    /// `runtime.component.unconnected_publish_count`.
     pub fn publish<T: Data>(&mut self, port: Output<T>, value: T) -> bool {
         let event_time = self.inherited_time();
         self.stage(port.place, value.into_payload(), event_time)
@@ -352,7 +386,8 @@ impl<'a> Invocation<'a> {
         self.stage(place, payload.into(), event_time)
     }
 
-    /// What happened because of a message happened when that did, unless somebody says otherwise.
+    /// Returns the event time of the message that led to this invocation: what is published has the
+    /// same, unless `publish_at` says otherwise.
     fn inherited_time(&self) -> EventTime {
         self.call
             .origin
@@ -415,10 +450,10 @@ impl<'a> Invocation<'a> {
         self.out.state.push((key.into(), value.into()));
     }
 
-    /// Whether it should come to an end: the run was asked to stop, or the lane's `max_callback_ms` is over; or the
-    /// component's `timeout_ms`, if its type cannot be preempted.
+    /// Whether it should come to an end: the run was asked to stop, or the lane's `max_callback_ms`
+    /// is over; or the component's `timeout_ms`, if its type cannot be preempted.
     pub fn cancel_requested(&mut self) -> bool {
-        let requested = match self.env.script.is_some() {
+        let requested = match self.env.decisions.is_some() {
             true => self
                 .call
                 .cancel_after
@@ -436,8 +471,8 @@ impl<'a> Invocation<'a> {
         requested
     }
 
-    /// Says that nothing more will come of this component: it is not invoked again. For sources that come to an end,
-    /// such as a file: a run until it is idle ends with them.
+    /// Says that nothing more will come of this component: it is not invoked again. For sources
+    /// that come to an end, such as a file: a run until it is idle ends with them.
     pub fn finish(&mut self) {
         self.out.finished = true;
     }

@@ -45,7 +45,7 @@ use windlass_plan::model::Config;
 pub use failure::Failure;
 pub use interrupt::Interrupt;
 pub(crate) use invocation::{
-    Call, Env, LoopReport, Origin, Outbox, PackedId, Staged, refuses_early,
+    Call, Env, LoopReport, Origin, Outbox, PackedId, Route, Staged, refuses_early,
 };
 pub use invocation::{Invocation, MessageId, Received};
 pub(crate) use outside::Door;
@@ -53,14 +53,15 @@ pub use outside::{Outside, WeakOutside};
 pub use registry::{Maker, Registry};
 pub use setup::{Input, Output, Setup};
 pub use windlass_plan::catalog::{
-    Catalog, ConfigFault, ConfigField, ConfigKind, Descriptor, Port, PortsError,
+    Catalog, ConfigError, ConfigField, ConfigKind, Descriptor, Port, PortsError,
 };
 
 /// What runs at a node of a graph.
 ///
-/// The calls come in this order: `configure`, `activate`, `restore` and `reset` if the run asks for them,
-/// `execute` as often as the trigger says, `snapshot` if asked for, `drain`, `deactivate`. Components are started in
-/// the order of `depends_on` and stopped in the opposite one. Nothing is called twice at once.
+/// The calls come in this order: `configure`, `activate`, `restore` and `reset` if the run asks for
+/// them, `execute` as often as the trigger says, `snapshot` if asked for, `drain`, `deactivate`.
+/// Components are started in the order of `depends_on` and stopped in the opposite one. Nothing is
+/// called twice at once.
 pub trait Component: Send {
     /// Says what the type is like.
     fn describe() -> Descriptor
@@ -70,10 +71,11 @@ pub trait Component: Send {
         Descriptor::new().open_ports().open_config()
     }
 
-    /// What is wrong with a configuration beyond what the descriptor says, as far as that can be told without a run:
-    /// an expression that cannot be parsed, two fields that exclude each other. Called when a file is checked, on a
-    /// component that is not started; `id` is that of the component in the file.
-    fn check_config(&self, _id: &str, _config: &Config) -> Vec<ConfigFault> {
+    /// What is wrong with a configuration beyond what the descriptor says, as far as that can be
+    /// told without a run: an expression that cannot be parsed, two fields that exclude each other.
+    /// Called when a file is checked, on a component that is not started; `id` is that of the
+    /// component in the file.
+    fn check_config(&self, _id: &str, _config: &Config) -> Vec<ConfigError> {
         Vec::new()
     }
 
@@ -105,8 +107,8 @@ pub trait Component: Send {
         Ok(None)
     }
 
-    /// What has to end before it is deactivated when a run comes to its end, such as a task that still writes. The
-    /// run waits for it as long as `RunOptions::drain` says.
+    /// What has to end before it is deactivated when a run comes to its end, such as a task that
+    /// still writes. The run waits for it as long as `RunOptions::drain` says.
     fn drain(&mut self) -> Option<Drain> {
         None
     }
@@ -121,14 +123,14 @@ pub trait Component: Send {
         Ok(())
     }
 
-    /// Works with another configuration from now on. Called again with the old one if another component of the
-    /// same transaction fails.
+    /// Works with another configuration from now on. Called again with the old one if another
+    /// component of the same transaction fails.
     fn reconfigure(&mut self, _config: &Config) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// What may run several times at once instead of `execute`, if the graph says `reentrant: true`. Asked for
-    /// after `activate`. None: one invocation at a time.
+    /// What may run several times at once instead of `execute`, if the graph says `reentrant:
+    /// true`. Asked for after `activate`. None: one invocation at a time.
     fn reentrant(&mut self) -> Option<Arc<dyn Reentrant>> {
         None
     }

@@ -1,11 +1,12 @@
 //! Doors to the world outside: how something that is not a message makes a component run.
 //!
-//! A component that reads a socket or talks to a command has a task that does so. That task hands over what has
-//! come (by a channel of the component's own), and knocks at the component's door. The run looks at the doors
-//! when an epoch begins; if it has nothing else to do, a knock wakes it up.
+//! A component that reads a socket or talks to a command has a task that does so. That task hands
+//! over data (by a channel of the component's own), and knocks at the component's door. The run
+//! looks at the doors when an epoch begins; if it has nothing else to do, a knock wakes it up.
 //!
-//! One lock holds the state of a door. So who holds off and then looks for room again cannot miss a knock that
-//! came for that room: either the knock comes later and ends the hold, or the room was made before.
+//! One lock holds the state of a door. So a component that holds off and then looks for room again
+//! cannot miss a knock that came for that room: either the knock comes later and ends the hold, or
+//! the room was made before.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +16,12 @@ use windlass_sync::lock::Notify;
 
 /// A component's door to the world outside, from [`Setup::outside`](super::Setup::outside).
 ///
-/// While it, or a clone of it, is there, more may come, and the run is not idle. So it belongs to the task that
-/// brings things, and is dropped with that.
+/// While it, or a clone of it, is there, more may come, and the run is not idle. So it belongs to
+/// the task that brings things, and is dropped with that.
 pub struct Outside(Arc<Door>);
 
-/// A door at which nothing is expected for now, from [`Outside::downgrade`]: it does not keep a run from ending.
+/// A door at which nothing is expected for now, from [`Outside::downgrade`]: it does not keep a run
+/// from ending.
 #[derive(Clone)]
 pub struct WeakOutside(Arc<Door>);
 
@@ -39,7 +41,7 @@ struct State {
 
 /// What the run finds at a door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct DoorStatus {
     /// Something has come.
     pub(crate) woken: bool,
     /// It is not to be invoked.
@@ -60,15 +62,15 @@ impl Door {
     }
 
     /// What is there, without taking it.
-    pub(crate) fn peek(&self) -> Seen {
+    pub(crate) fn peek(&self) -> DoorStatus {
         let State { woken, held, .. } = *self.state.lock();
-        Seen { woken, held }
+        DoorStatus { woken, held }
     }
 
     /// What is there; a knock counts once.
-    pub(crate) fn look(&self) -> Seen {
+    pub(crate) fn look(&self) -> DoorStatus {
         let mut state = self.state.lock();
-        Seen {
+        DoorStatus {
             woken: std::mem::take(&mut state.woken),
             held: state.held,
         }
@@ -101,8 +103,8 @@ impl Door {
 macro_rules! knocks {
     ($( $Outside:ident )+) => { $(
         impl $Outside {
-            /// Says that something has come: the component is invoked in the next epoch, without messages if there
-            /// are none. Ends [`hold_off`](Self::hold_off).
+            /// Says that something has come: the component is invoked in the next epoch, without
+            /// messages if there are none. Ends [`hold_off`](Self::hold_off).
             pub fn wake(&self) {
                 self.0.wake();
             }
@@ -112,9 +114,10 @@ macro_rules! knocks {
                 self.0.resume();
             }
 
-            /// Keeps the component from being invoked until [`wake`](Self::wake) or [`resume`](Self::resume): its
-            /// messages wait on their edges, whose overflow policies decide what becomes of them. To be called by the
-            /// component, which then looks again whether there is room, and if so resumes.
+            /// Keeps the component from being invoked until [`wake`](Self::wake) or
+            /// [`resume`](Self::resume): its messages wait on their edges, whose overflow policies
+            /// decide what becomes of them. To be called by the component, which then looks again
+            /// whether there is room, and if so resumes.
             ///
             /// Invocations for which messages were taken from their edges together still come.
             pub fn hold_off(&self) {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{
-    Catalog, Component, ConfigFault, Descriptor, Failure, Invocation, Output, Reentrant, Setup,
+    Catalog, Component, ConfigError, Descriptor, Failure, Invocation, Output, Reentrant, Setup,
     built_in,
 };
 use windlass_plan::catalog::present_name;
@@ -88,7 +88,8 @@ impl Registry {
         self.register_with(type_name, descriptor, move || Box::new(Function(f.clone())));
     }
 
-    /// Adds a stub: it publishes what comes at all its outputs, or the text `stub-<epoch>` if it has no inputs.
+    /// Adds a stub: it publishes what comes at all its outputs, or the text `stub-<epoch>` if it
+    /// has no inputs.
     pub fn stub(&mut self, type_name: impl Into<String>) {
         let descriptor = Descriptor::new()
             .open_ports()
@@ -135,7 +136,7 @@ impl Catalog for Registry {
         Registry::names(self).collect()
     }
 
-    fn check_config(&self, type_name: &str, id: &str, config: &Config) -> Vec<ConfigFault> {
+    fn check_config(&self, type_name: &str, id: &str, config: &Config) -> Vec<ConfigError> {
         // A type that panics here panics again when it is run, and that is reported.
         let check = || Some(self.make(type_name)?.check_config(id, config));
         let checked = catch_unwind(AssertUnwindSafe(check));

@@ -44,7 +44,7 @@ impl<'a> Setup<'a> {
         self.id
     }
 
-    /// Its `config`.
+    /// Returns the `config` of the component.
     pub fn config(&self) -> &'a Config {
         self.config
     }
@@ -70,10 +70,12 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// A door to the world outside: for a component that has a task of its own, which brings things.
+    /// A door to the world outside: for a component that has a task of its own, which brings
+    /// things.
     ///
-    /// Such a component runs when something has come, besides what its trigger says. If that is `manual`, on a lane
-    /// that follows no real clock, it runs only then, or when messages have come; not in every epoch.
+    /// Such a component runs when something has come, besides what its trigger says. If that is
+    /// `manual`, on a lane that follows no real clock, it runs only then, or when messages have
+    /// come; not in every epoch.
     pub fn outside(&mut self) -> Outside {
         self.door.get_or_insert_with(|| Door::new(self.bell)).open()
     }

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::Level;
 use super::event::Observed;
-use super::matcher::{Matcher, Relation};
+use super::event_scope::EventScope;
+use super::matcher::Matcher;
 use super::parse::{AssertionsError, parse};
 use crate::run::Metrics;
+use windlass_plan::expression::{Expression, MessageScope};
+use windlass_value::Payload;
 
 /// What has to hold in a run: from a file of its own.
 ///
@@ -15,7 +20,8 @@ use crate::run::Metrics;
 /// fail_fast: true              # the run ends with the first that fails; default false
 /// assertions:
 ///   - {id: calm, never: {event: error}}
-///   - {id: short, always: {event: channel, channel: e, where: {depth: {lte: 8}}}}
+///   - {id: short, always: {event: channel, channel: e, where: "value.depth <= 8"}}
+///   - {id: first, eventually: "event == 'epoch' && epoch == 1"}
 ///   - {id: runs, eventually: {event: component, component: sensor}}
 ///   - {id: soon, within_epochs: {match: {event: component, component: sink}, epochs: 3}}
 ///   - {id: early, within_events: {match: {event: component}, events: 10}}
@@ -24,15 +30,18 @@ use crate::run::Metrics;
 ///   - {id: sent, metric_equals: {name: runtime.channel.publish_count, id: e, value: 10}}
 /// ```
 ///
-/// `metric_lte` and `metric_gte` are as `metric_equals`. Names of events, components, edges and lanes are patterns with
-/// `*`. In `where`, a value means that the attribute equals it; otherwise `eq`, `ne`, `lt`, `lte`, `gt`, `gte`.
+/// `metric_lte` and `metric_gte` are as `metric_equals`. Names of events, components, edges and
+/// lanes are patterns with `*`. `where` is an [expression](windlass_plan::expression) over the
+/// event, and an expression may stand in place of all patterns. One that cannot be computed makes
+/// its assertion fail. `where` may also be a map of attributes: a value means that the attribute
+/// equals it; otherwise `eq`, `ne`, `lt`, `lte`, `gt`, `gte`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Assertions {
     pub(crate) list: Vec<Assertion>,
     pub(crate) fail_fast: bool,
 }
 
-/// One of them.
+/// One assertion of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assertion {
     pub(crate) id: String,
@@ -63,22 +72,24 @@ pub(crate) enum Kind {
     Metric {
         name: String,
         id: String,
-        relation: Relation,
+        /// What has to hold for its value.
+        condition: Expression,
+        /// The number that it is compared with.
         value: f64,
     },
 }
 
 /// An assertion that does not hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AssertionFailure {
-    /// Its id.
+    /// The id of the assertion.
     pub id: String,
-    /// When that was seen; after the last epoch, the number of that.
+    /// The epoch in which it failed; the last epoch, if the end of the run showed it.
     pub epoch: u64,
     /// The event that showed it; 0 if it was the end of the run.
     pub seq: u64,
-    /// What was seen.
+    /// What was seen instead.
     pub message: String,
 }
 
@@ -89,28 +100,28 @@ impl fmt::Display for AssertionFailure {
 }
 
 impl Assertions {
-    /// Reads them from the text of a file.
+    /// Reads assertions from the text of a file.
     pub fn parse(text: &str) -> Result<Assertions, AssertionsError> {
         parse(text)
     }
 
-    /// How many there are.
+    /// Returns how many assertions there are.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no assertion.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether one is about more than the end of a run.
+    /// Returns true if an assertion is about more than the end of a run.
     pub(crate) fn look_at_events(&self) -> bool {
         let mut list = self.list.iter();
         list.any(|assertion| !matches!(assertion.kind, Kind::Metric { .. }))
     }
 
-    /// What a run has to say so that all can be told.
+    /// Returns the level at which a run has to report events so that no assertion misses one.
     pub(crate) fn needs(&self) -> Level {
         let needs = |assertion: &Assertion| match &assertion.kind {
             Kind::Always(matcher) | Kind::Never(matcher) | Kind::Eventually(matcher) => {
@@ -129,28 +140,28 @@ impl Assertions {
     }
 }
 
-/// Looks at a run, and says which assertions do not hold.
+/// Checks the assertions of a run, and keeps those that do not hold.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct AssertionChecker {
     assertions: Vec<(Assertion, Progress)>,
     fail_fast: bool,
     failures: Vec<AssertionFailure>,
 }
 
-/// How far an assertion is.
+/// What is known of an assertion so far.
 #[derive(Debug, Default)]
 struct Progress {
-    /// It holds or has failed for good.
+    /// True if it holds, or has failed, for good.
     settled: bool,
-    /// Events that were meant.
+    /// How many events were counted.
     count: u64,
-    /// Steps that have come.
+    /// How many steps of a sequence have come.
     step: usize,
 }
 
-impl Judge {
-    pub(crate) fn new(assertions: Assertions) -> Judge {
-        Judge {
+impl AssertionChecker {
+    pub(crate) fn new(assertions: Assertions) -> AssertionChecker {
+        AssertionChecker {
             fail_fast: assertions.fail_fast,
             assertions: assertions
                 .list
@@ -161,14 +172,15 @@ impl Judge {
         }
     }
 
-    /// Looks at an event; false if something has failed because of it.
+    /// Checks an event. Returns false if an assertion fails because of it.
     pub(crate) fn event(&mut self, event: &Observed) -> bool {
         let before = self.failures.len();
+        let scope = EventScope::new(event);
         for (assertion, progress) in &mut self.assertions {
             if progress.settled {
                 continue;
             }
-            if let Err(message) = progress.see(&assertion.kind, event) {
+            if let Err(message) = progress.see(&assertion.kind, &scope) {
                 progress.settled = true;
                 self.failures.push(AssertionFailure {
                     id: assertion.id.clone(),
@@ -181,7 +193,7 @@ impl Judge {
         self.failures.len() == before
     }
 
-    /// The run is over.
+    /// Checks what can only be decided when the run is over.
     pub(crate) fn finish(&mut self, metrics: &Metrics, epochs: u64) {
         for (assertion, progress) in &mut self.assertions {
             if progress.settled {
@@ -209,24 +221,25 @@ impl Judge {
 }
 
 impl Progress {
-    /// Looks at an event; what is wrong with it.
-    fn see(&mut self, kind: &Kind, event: &Observed) -> Result<(), String> {
+    /// Checks an event. The error says why the assertion fails.
+    fn see(&mut self, kind: &Kind, scope: &EventScope<'_>) -> Result<(), String> {
+        let event = scope.event();
         match kind {
-            Kind::Always(matcher) => match matcher.selects(event) && !matcher.holds(event) {
+            Kind::Always(matcher) => match matcher.selects(scope)? && !matcher.holds(scope)? {
                 true => Err(format!("does not hold for {}", event.to_json())),
                 false => Ok(()),
             },
-            Kind::Never(matcher) => match matcher.fits(event) {
+            Kind::Never(matcher) => match matcher.fits(scope)? {
                 true => Err(format!("must not happen: {}", event.to_json())),
                 false => Ok(()),
             },
             Kind::Eventually(matcher) => {
-                self.settled = matcher.fits(event);
+                self.settled = matcher.fits(scope)?;
                 Ok(())
             }
             Kind::WithinEpochs { matcher, epochs } => {
                 let in_time = event.epoch <= *epochs;
-                self.settled = in_time && matcher.fits(event);
+                self.settled = in_time && matcher.fits(scope)?;
                 match !in_time {
                     true => Err(format!("did not happen within {epochs} epochs")),
                     false => Ok(()),
@@ -234,14 +247,14 @@ impl Progress {
             }
             Kind::WithinEvents { matcher, events } => {
                 self.count += 1;
-                self.settled = matcher.fits(event) && self.count <= *events;
+                self.settled = matcher.fits(scope)? && self.count <= *events;
                 match !self.settled && self.count >= *events {
                     true => Err(format!("did not happen within {events} events")),
                     false => Ok(()),
                 }
             }
             Kind::CounterEquals { matcher, count } => {
-                self.count += u64::from(matcher.fits(event));
+                self.count += u64::from(matcher.fits(scope)?);
                 match self.count > *count {
                     true => Err(format!("happened more than {count} times")),
                     false => Ok(()),
@@ -249,8 +262,10 @@ impl Progress {
             }
             Kind::Sequence { steps, epochs } => {
                 let too_late = epochs.filter(|epochs| event.epoch > *epochs);
-                let next = steps.get(self.step);
-                if too_late.is_none() && next.is_some_and(|step| step.fits(event)) {
+                if too_late.is_none()
+                    && let Some(next) = steps.get(self.step)
+                    && next.fits(scope)?
+                {
                     self.step += 1;
                 }
                 self.settled = self.step == steps.len();
@@ -267,7 +282,7 @@ impl Progress {
         }
     }
 
-    /// The run is over; what is missing.
+    /// Checks the end of the run. The error says what is missing.
     fn end(&self, kind: &Kind, metrics: &Metrics) -> Result<(), String> {
         match kind {
             Kind::Always(_) | Kind::Never(_) => Ok(()),
@@ -288,7 +303,7 @@ impl Progress {
             Kind::Metric {
                 name,
                 id,
-                relation,
+                condition,
                 value,
             } => {
                 let found = match id.as_str() {
@@ -299,10 +314,13 @@ impl Progress {
                         .then(|| metrics.sum(name)),
                     id => metrics.of(name, id),
                 };
-                match found {
-                    None => Err(format!("there is no metric {name} {id}")),
-                    Some(found) if relation.holds(found, *value) => Ok(()),
-                    Some(found) => Err(format!("{name} {id} is {found}, compared with {value}")),
+                let Some(found) = found else {
+                    return Err(format!("there is no metric {name} {id}"));
+                };
+                let holds = condition.holds(&MessageScope::of(&Payload::Float(found)));
+                match holds.map_err(|error| condition.explain(&error))? {
+                    true => Ok(()),
+                    false => Err(format!("{name} {id} is {found}, compared with {value}")),
                 }
             }
         }

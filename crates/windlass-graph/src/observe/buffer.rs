@@ -9,7 +9,7 @@ use windlass_sync::lock::Notify;
 
 use super::event::Observed;
 
-/// Where events wait to be collected. Whoever puts them there never waits.
+/// Where events wait to be collected. The run, which puts them there, never waits.
 pub(super) struct Buffer {
     state: Mutex<State>,
     capacity: usize,
@@ -86,7 +86,7 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        // Nobody collects any more.
+        // The collector has ended: nothing will be taken.
         self.0.state.lock().waiting.clear();
     }
 }

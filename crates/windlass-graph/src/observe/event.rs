@@ -1,25 +1,26 @@
-//! What an observer is told.
+//! An event of a run, as an observer sees it.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// Something that happened in a run.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Observed {
     /// From 1, without a gap; those that are missing were dropped or filtered out.
     pub seq: u64,
     /// The epoch; 0 before the first.
     pub epoch: u64,
-    /// What.
+    /// The name of the event.
     pub name: String,
-    /// Who; may be empty.
+    /// The component that it is about; may be empty.
     pub component_id: String,
-    /// Over which edge; may be empty.
+    /// The edge that it is about; may be empty.
     pub channel_id: String,
-    /// On which lane; may be empty.
+    /// The lane that it is about; may be empty.
     pub lane: String,
-    /// Since the run began.
+    /// The time since the run began, in nanoseconds.
     pub at_ns: u64,
-    /// What else there is to say.
+    /// What else is known of it, by name.
     pub attributes: Map<String, Value>,
 }
 
@@ -38,17 +39,9 @@ impl Observed {
         self
     }
 
-    /// As JSON: a line of `graph observe`.
+    /// Returns the event as JSON with sorted keys: a line of `graph observe`.
     pub fn to_json(&self) -> Value {
-        json!({
-            "seq": self.seq,
-            "epoch": self.epoch,
-            "name": self.name,
-            "component_id": self.component_id,
-            "channel_id": self.channel_id,
-            "lane": self.lane,
-            "at_ns": self.at_ns,
-            "attributes": self.attributes,
-        })
+        // Every key is a text, so there is nothing that JSON cannot hold.
+        serde_json::to_value(self).unwrap_or_default()
     }
 }

@@ -1,111 +1,62 @@
 //! Which events an assertion is about.
 
-use serde_json::Value;
+use windlass_plan::expression::{Expression, Name, fits};
 
 use super::Level;
-use super::event::Observed;
-use super::filter::fits;
+use super::event_scope::EventScope;
 use crate::run::TraceName;
 
-/// Which events are meant: all that fit everything that it says.
+/// Which events are meant: those for which all of its expressions are true.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Matcher {
+    /// The pattern for the names of events, if there is one. `selection` has it, too; here it
+    /// decides which events a run has to report.
     pub(crate) event: Option<String>,
-    pub(crate) component: Option<String>,
-    pub(crate) channel: Option<String>,
-    pub(crate) lane: Option<String>,
-    pub(crate) conditions: Vec<Condition>,
+    /// What an event has to be so that `always` looks at it.
+    pub(crate) selection: Vec<Expression>,
+    /// What has to hold for it.
+    pub(crate) conditions: Vec<Expression>,
 }
 
-/// What an attribute has to be.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Condition {
-    pub(crate) attribute: String,
-    pub(crate) relation: Relation,
-    pub(crate) value: Value,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-impl Relation {
-    pub(crate) fn named(name: &str) -> Option<Relation> {
-        Some(match name {
-            "eq" => Relation::Equal,
-            "ne" => Relation::NotEqual,
-            "lt" => Relation::Less,
-            "lte" => Relation::LessOrEqual,
-            "gt" => Relation::Greater,
-            "gte" => Relation::GreaterOrEqual,
-            _ => return None,
-        })
-    }
-
-    pub(crate) fn holds(self, left: f64, right: f64) -> bool {
-        match self {
-            Relation::Equal => left == right,
-            Relation::NotEqual => left != right,
-            Relation::Less => left < right,
-            Relation::LessOrEqual => left <= right,
-            Relation::Greater => left > right,
-            Relation::GreaterOrEqual => left >= right,
+/// Returns true if all expressions are true for the event. An expression that cannot be computed is
+/// an error, as it is in a filter.
+fn all(expressions: &[Expression], event: &EventScope<'_>) -> Result<bool, String> {
+    for expression in expressions {
+        let holds = expression.holds(event);
+        if !holds.map_err(|error| expression.explain(&error))? {
+            return Ok(false);
         }
     }
-}
-
-impl Condition {
-    /// One about something that is not there does not hold.
-    pub(crate) fn holds(&self, event: &Observed) -> bool {
-        let Some(found) = event.attributes.get(&self.attribute) else {
-            return self.relation == Relation::NotEqual;
-        };
-        match (found.as_f64(), self.value.as_f64()) {
-            (Some(left), Some(right)) => self.relation.holds(left, right),
-            _ => match self.relation {
-                Relation::Equal => *found == self.value,
-                Relation::NotEqual => *found != self.value,
-                _ => false,
-            },
-        }
-    }
+    Ok(true)
 }
 
 impl Matcher {
-    /// Whether an event is meant, whatever its attributes.
-    pub(crate) fn selects(&self, event: &Observed) -> bool {
-        let fit = |pattern: &Option<String>, name: &str| {
-            pattern.as_ref().is_none_or(|pattern| fits(pattern, name))
-        };
-        fit(&self.event, &event.name)
-            && fit(&self.component, &event.component_id)
-            && fit(&self.channel, &event.channel_id)
-            && fit(&self.lane, &event.lane)
+    /// Returns true if the event is one that the conditions are about.
+    pub(crate) fn selects(&self, event: &EventScope<'_>) -> Result<bool, String> {
+        all(&self.selection, event)
     }
 
-    /// Whether the event's attributes are as they have to be.
-    pub(crate) fn holds(&self, event: &Observed) -> bool {
-        self.conditions
-            .iter()
-            .all(|condition| condition.holds(event))
+    /// Returns true if the conditions hold for the event.
+    pub(crate) fn holds(&self, event: &EventScope<'_>) -> Result<bool, String> {
+        all(&self.conditions, event)
     }
 
-    pub(crate) fn fits(&self, event: &Observed) -> bool {
-        self.selects(event) && self.holds(event)
+    /// Returns true if the event is meant and the conditions hold for it.
+    pub(crate) fn fits(&self, event: &EventScope<'_>) -> Result<bool, String> {
+        Ok(self.selects(event)? && self.holds(event)?)
     }
 
-    /// What a run has to say so that it can be told.
+    /// Returns the level at which a run has to report events so that none is missing here.
     pub(crate) fn needs(&self) -> Level {
         const SUMMARY: [&str; 5] = ["run_started", "epoch", "error", "health_event", "run_ended"];
         const DETAILED: [&str; 4] = ["component", "channel", "lane", "loop"];
         let Some(pattern) = &self.event else {
-            return Level::Detailed;
+            // A condition on the name may be about any event.
+            let mut conditions = self.conditions.iter();
+            return match conditions.any(|condition| condition.uses(Name::Event)) {
+                true => Level::Debug,
+                false => Level::Detailed,
+            };
         };
         let any = |names: &[&str]| names.iter().any(|name| fits(pattern, name));
         let traced = TraceName::ALL.iter();

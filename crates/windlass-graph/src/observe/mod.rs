@@ -1,10 +1,11 @@
 //! Watching a run while it goes on.
 //!
-//! A run that is observed says what has happened in it at the end of epochs, as events: at most every
-//! [`interval`](ObserveOptions::interval), so that many short epochs cost little. Errors and health events are said at
-//! once. How much it says is for the [`Level`] to say; which of it gets out, for a [`Filter`]. Events wait in a buffer of a bounded length for whoever
-//! collects them; if nobody does, the newest are dropped and counted, and the run never waits. [`Assertions`] are
-//! looked at in the run itself, before all that: they miss nothing.
+//! A run that is observed reports what has happened in it at the end of epochs, as events: at most
+//! every [`interval`](ObserveOptions::interval), so that many short epochs cost little. Errors and
+//! health events are reported at once. The [`Level`] decides how much a run reports, a [`Filter`]
+//! which events get out. Events wait for the collector in a buffer of a bounded length. If the
+//! collector is too slow, the newest are dropped and counted; the run never waits. [`Assertions`]
+//! are checked in the run itself, before filter and buffer, so they miss no event.
 //!
 //! ```
 //! use std::time::Duration;
@@ -36,6 +37,7 @@
 mod assertion;
 mod buffer;
 mod event;
+mod event_scope;
 mod filter;
 mod matcher;
 mod parse;
@@ -50,7 +52,7 @@ pub use event::Observed;
 pub use filter::Filter;
 pub use parse::AssertionsError;
 
-pub(crate) use assertion::Judge;
+pub(crate) use assertion::AssertionChecker;
 use buffer::Buffer;
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,10 +60,10 @@ use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use windlass_plan::model::named;
 
 named! {
-    /// How much a run says about itself.
+    /// How much a run reports about itself.
     #[derive(Default)]
     pub enum Level {
-        /// Nothing.
+        /// No events at all.
         Off = "off",
         /// What epochs did; errors and health events.
         #[default]
@@ -76,16 +78,16 @@ named! {
 /// How a run is observed.
 #[derive(Debug, Clone)]
 pub struct ObserveOptions {
-    /// How much it says.
+    /// How much the run reports.
     pub level: Level,
-    /// The least time between two reports of what epochs did; zero: each epoch is reported. If assertions look at
-    /// events, each is.
+    /// The least time between two reports of what epochs did; zero: each epoch is reported. If
+    /// assertions look at events, each is.
     pub interval: Duration,
     /// How many events may wait to be collected.
     pub capacity: usize,
-    /// Which of them get out.
+    /// Which events get out.
     pub filter: Filter,
-    /// What has to hold.
+    /// The assertions, which see every event.
     pub assertions: Assertions,
 }
 
@@ -112,13 +114,13 @@ pub struct Observer(Arc<Shared>);
 
 struct Shared {
     level: Level,
-    /// What has to be said for the assertions.
+    /// The level that the assertions need.
     needs: Level,
-    /// In nanoseconds.
+    /// The least time between two reports, in nanoseconds.
     interval: u64,
     filter: Filter,
     buffer: Arc<Buffer>,
-    judge: Mutex<Judge>,
+    checker: Mutex<AssertionChecker>,
     next: AtomicU64,
     /// Events that got through the filter, of which one in so many gets out.
     passed: AtomicU64,
@@ -137,7 +139,7 @@ pub fn observe(options: ObserveOptions) -> (Observer, Events) {
         },
         filter: options.filter,
         buffer: buffer.clone(),
-        judge: Mutex::new(Judge::new(options.assertions)),
+        checker: Mutex::new(AssertionChecker::new(options.assertions)),
         next: AtomicU64::new(0),
         passed: AtomicU64::new(0),
         failed: AtomicBool::new(false),
@@ -146,7 +148,7 @@ pub fn observe(options: ObserveOptions) -> (Observer, Events) {
 }
 
 impl Observer {
-    /// Whether events of this level are wanted, by whoever collects or by an assertion.
+    /// Returns true if the collector or an assertion wants events of this level.
     pub(crate) fn wants(&self, level: Level) -> bool {
         level <= self.0.level.max(self.0.needs)
     }
@@ -156,12 +158,12 @@ impl Observer {
         self.0.interval
     }
 
-    /// Takes an event.
+    /// Takes an event: assertions see it, then filter and buffer.
     pub(crate) fn take(&self, level: Level, mut event: Observed) {
         let shared = &self.0;
         // Relaxed: one run does this, in order.
         event.seq = shared.next.fetch_add(1, Ordering::Relaxed) + 1;
-        if shared.needs > Level::Off && !shared.judge.lock().event(&event) {
+        if shared.needs > Level::Off && !shared.checker.lock().event(&event) {
             shared.failed.store(true, Ordering::Relaxed);
         }
         if level > shared.level || !shared.filter.lets_through(&event) {
@@ -175,12 +177,12 @@ impl Observer {
 
     /// Whether the run should end because an assertion has failed.
     pub(crate) fn stops(&self) -> bool {
-        self.0.failed.load(Ordering::Relaxed) && self.0.judge.lock().stops()
+        self.0.failed.load(Ordering::Relaxed) && self.0.checker.lock().stops()
     }
 
-    /// The run is over.
+    /// Checks what can only be decided when the run is over.
     pub(crate) fn finish(&self, metrics: &crate::run::Metrics, epochs: u64) {
-        self.0.judge.lock().finish(metrics, epochs);
+        self.0.checker.lock().finish(metrics, epochs);
     }
 
     /// The run has ended, or never began: nothing more comes.
@@ -196,9 +198,9 @@ impl Observer {
         }
     }
 
-    /// Which assertions have failed.
+    /// Returns the assertions that have failed.
     pub fn failures(&self) -> Vec<AssertionFailure> {
-        self.0.judge.lock().failures().to_vec()
+        self.0.checker.lock().failures().to_vec()
     }
 }
 
@@ -208,7 +210,7 @@ impl Observer {
 pub struct ObserverCounts {
     /// Events that were made.
     pub events: u64,
-    /// Events that nobody collected in time.
+    /// Events that were not collected in time.
     pub dropped: u64,
 }
 

@@ -5,17 +5,19 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::assertion::{Assertion, Assertions, Kind};
-use super::matcher::{Condition, Matcher, Relation};
+use super::matcher::Matcher;
 use windlass_plan::Limits;
-use windlass_plan::load::values;
+use windlass_plan::expression::{Expression, Names};
+use windlass_plan::values;
+use windlass_value::Payload;
 
 /// What is wrong with a file of assertions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssertionsError {
-    /// Where: a path, or a line and column if it is no YAML.
+    /// Where it is: a path, or a line and column if the text is no YAML.
     pub place: String,
-    /// What.
+    /// What is wrong there.
     pub message: String,
 }
 
@@ -30,9 +32,9 @@ impl fmt::Display for AssertionsError {
 
 impl std::error::Error for AssertionsError {}
 
-type Parsed<T> = Result<T, AssertionsError>;
+type ParseResult<T> = Result<T, AssertionsError>;
 
-fn error<T>(place: &str, message: impl Into<String>) -> Parsed<T> {
+fn error<T>(place: &str, message: impl Into<String>) -> ParseResult<T> {
     Err(AssertionsError {
         place: place.to_owned(),
         message: message.into(),
@@ -52,7 +54,7 @@ const KINDS: [&str; 10] = [
     "sequence",
 ];
 
-pub(super) fn parse(text: &str) -> Parsed<Assertions> {
+pub(super) fn parse(text: &str) -> ParseResult<Assertions> {
     let root = match values(text, &Limits::default()) {
         Ok(root) => root,
         Err((place, message)) => return error(&place, message),
@@ -94,7 +96,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn new(place: &str, value: &Value, known: &'a [&'a str]) -> Parsed<Fields<'a>> {
+    fn new(place: &str, value: &Value, known: &'a [&'a str]) -> ParseResult<Fields<'a>> {
         let Some(map) = value.as_object() else {
             return error(place, format!("has to be a map of {}", known.join(", ")));
         };
@@ -121,21 +123,21 @@ impl<'a> Fields<'a> {
         join(&self.place, name)
     }
 
-    fn need(&self, name: &str) -> Parsed<&Value> {
+    fn need(&self, name: &str) -> ParseResult<&Value> {
         match self.get(name) {
             Some(value) => Ok(value),
             None => error(&self.at(name), "is missing"),
         }
     }
 
-    fn count(&self, name: &str) -> Parsed<u64> {
+    fn count(&self, name: &str) -> ParseResult<u64> {
         match self.need(name)?.as_u64() {
             Some(count) => Ok(count),
             None => error(&self.at(name), "has to be a whole number of 0 or more"),
         }
     }
 
-    fn text(&self, name: &str) -> Parsed<Option<String>> {
+    fn text(&self, name: &str) -> ParseResult<Option<String>> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -151,7 +153,7 @@ fn join(place: &str, name: &str) -> String {
     }
 }
 
-fn assertion(place: &str, item: &Value) -> Parsed<Assertion> {
+fn assertion(place: &str, item: &Value) -> ParseResult<Assertion> {
     let known: Vec<&str> = ["id"].into_iter().chain(KINDS).collect();
     let fields = Fields::new(place, item, &known)?;
     let Some(id) = fields.text("id")?.filter(|id| !id.is_empty()) else {
@@ -189,14 +191,14 @@ fn assertion(place: &str, item: &Value) -> Parsed<Assertion> {
             }
         }
         "sequence" => sequence(&at, value)?,
-        "metric_lte" => metric(&at, value, Relation::LessOrEqual)?,
-        "metric_gte" => metric(&at, value, Relation::GreaterOrEqual)?,
-        _ => metric(&at, value, Relation::Equal)?,
+        "metric_lte" => metric(&at, value, "<=")?,
+        "metric_gte" => metric(&at, value, ">=")?,
+        _ => metric(&at, value, "==")?,
     };
     Ok(Assertion { id, kind })
 }
 
-fn sequence(place: &str, value: &Value) -> Parsed<Kind> {
+fn sequence(place: &str, value: &Value) -> ParseResult<Kind> {
     let fields = Fields::new(place, value, &["steps", "epochs"])?;
     let steps = match fields.need("steps")?.as_array() {
         Some(steps) if !steps.is_empty() => steps,
@@ -205,7 +207,11 @@ fn sequence(place: &str, value: &Value) -> Parsed<Kind> {
     let at = fields.at("steps");
     let step = |(nth, step): (usize, &Value)| matcher(&format!("{at}[{nth}]"), step);
     Ok(Kind::Sequence {
-        steps: steps.iter().enumerate().map(step).collect::<Parsed<_>>()?,
+        steps: steps
+            .iter()
+            .enumerate()
+            .map(step)
+            .collect::<ParseResult<_>>()?,
         epochs: match fields.get("epochs") {
             Some(_) => Some(fields.count("epochs")?),
             None => None,
@@ -213,7 +219,7 @@ fn sequence(place: &str, value: &Value) -> Parsed<Kind> {
     })
 }
 
-fn metric(place: &str, value: &Value, relation: Relation) -> Parsed<Kind> {
+fn metric(place: &str, value: &Value, sign: &str) -> ParseResult<Kind> {
     let fields = Fields::new(place, value, &["name", "id", "value"])?;
     let Some(name) = fields.text("name")? else {
         return error(&fields.at("name"), "is missing");
@@ -221,54 +227,114 @@ fn metric(place: &str, value: &Value, relation: Relation) -> Parsed<Kind> {
     let Some(value) = fields.need("value")?.as_f64() else {
         return error(&fields.at("value"), "has to be a number");
     };
+    let sentence = format!("value {sign} wanted");
+    let constants = [("wanted", value.into())];
     Ok(Kind::Metric {
         name,
         id: fields.text("id")?.unwrap_or_default(),
-        relation,
+        condition: compile(place, &sentence, Names::Message, &constants)?,
         value,
     })
 }
 
-fn matcher(place: &str, value: &Value) -> Parsed<Matcher> {
-    let fields = Fields::new(
-        place,
-        value,
-        &["event", "component", "channel", "lane", "where"],
-    )?;
-    let mut conditions = Vec::new();
-    if let Some(wanted) = fields.get("where") {
-        let at = fields.at("where");
-        let Some(wanted) = wanted.as_object() else {
-            return error(&at, "has to be a map of attributes");
-        };
-        for (attribute, wanted) in wanted {
-            conditions.extend(conditions_of(&join(&at, attribute), attribute, wanted)?);
+/// The fields of an event that a matcher has patterns for, named as in expressions.
+const PATTERNS: [&str; 4] = ["event", "component", "channel", "lane"];
+
+/// Reads which events are meant: a condition, or a map of patterns and a condition `where`.
+fn matcher(place: &str, value: &Value) -> ParseResult<Matcher> {
+    if let Value::String(source) = value {
+        return Ok(Matcher {
+            conditions: vec![compile(place, source, Names::Event, &[])?],
+            ..Matcher::default()
+        });
+    }
+    let known: Vec<&str> = PATTERNS.into_iter().chain(["where"]).collect();
+    let fields = Fields::new(place, value, &known)?;
+    let mut selection = Vec::new();
+    for name in PATTERNS {
+        if let Some(pattern) = fields.text(name)? {
+            let sentence = format!("matches({name}, pattern)");
+            let constants = [("pattern", pattern.into())];
+            let at = fields.at(name);
+            selection.push(compile(&at, &sentence, Names::Event, &constants)?);
         }
     }
+    let at = fields.at("where");
+    let conditions = match fields.get("where") {
+        None => Vec::new(),
+        Some(Value::String(source)) => vec![compile(&at, source, Names::Event, &[])?],
+        Some(Value::Object(wanted)) => translate(&at, wanted)?,
+        Some(_) => return error(&at, "has to be an expression, or a map of attributes"),
+    };
     Ok(Matcher {
         event: fields.text("event")?,
-        component: fields.text("component")?,
-        channel: fields.text("channel")?,
-        lane: fields.text("lane")?,
+        selection,
         conditions,
     })
 }
 
-fn conditions_of(place: &str, attribute: &str, wanted: &Value) -> Parsed<Vec<Condition>> {
-    let condition = |relation: Relation, value: &Value| Condition {
-        attribute: attribute.to_owned(),
-        relation,
-        value: value.clone(),
-    };
-    let Some(relations) = wanted.as_object() else {
-        return Ok(vec![condition(Relation::Equal, wanted)]);
-    };
-    let one = |(name, value): (&String, &Value)| match Relation::named(name) {
-        Some(relation) => Ok(condition(relation, value)),
-        None => error(
-            &join(place, name),
-            "is not known; there are eq, ne, lt, lte, gt, gte",
+/// The words of a `where` map, and the operators that they stand for.
+const RELATIONS: [(&str, &str); 6] = [
+    ("eq", "=="),
+    ("ne", "!="),
+    ("lt", "<"),
+    ("lte", "<="),
+    ("gt", ">"),
+    ("gte", ">="),
+];
+
+/// Translates a `where` map into expressions, all of which have to be true: `{depth: {lte: 8}}`
+/// becomes `value.depth <= 8`, and `{kind: x}` becomes `value.kind == 'x'`.
+///
+/// The map is more lenient than the expression that one would write: a comparison with an attribute
+/// that is missing or of another type is false instead of an error. An attribute that is missing
+/// equals nothing, not even null.
+fn translate(place: &str, wanted: &Map<String, Value>) -> ParseResult<Vec<Expression>> {
+    let mut expressions = Vec::new();
+    for (attribute, wanted) in wanted {
+        let place = join(place, attribute);
+        let equals = Map::from_iter([("eq".to_owned(), wanted.clone())]);
+        for (word, wanted) in wanted.as_object().unwrap_or(&equals) {
+            let place = join(&place, word);
+            let sign = RELATIONS.iter().find(|(known, _)| known == word);
+            let sentence = match sign.map(|(_, sign)| *sign) {
+                Some("==") => "contains(value, attribute) && value[attribute] == wanted".to_owned(),
+                Some("!=") => {
+                    "!(contains(value, attribute) && value[attribute] == wanted)".to_owned()
+                }
+                Some(sign) if wanted.is_number() || wanted.is_string() => {
+                    let same = "type(value[attribute]) == type(wanted)";
+                    format!("{same} && value[attribute] {sign} wanted")
+                }
+                Some(_) => return error(&place, "has to be a number or a text"),
+                None => {
+                    let words = RELATIONS.map(|(word, _)| word).join(", ");
+                    return error(&place, format!("is not known; there are {words}"));
+                }
+            };
+            let constants = [
+                ("attribute", attribute.as_str().into()),
+                ("wanted", wanted.clone().into()),
+            ];
+            let compiled = compile(&place, &sentence, Names::Event, &constants)?;
+            expressions.push(compiled);
+        }
+    }
+    Ok(expressions)
+}
+
+/// Compiles an expression; its error shows the place in the text, as that of a component does.
+fn compile(
+    place: &str,
+    source: &str,
+    names: Names,
+    constants: &[(&str, Payload)],
+) -> ParseResult<Expression> {
+    match Expression::compile_with(source, names, constants) {
+        Ok(expression) => Ok(expression),
+        Err(wrong) => error(
+            place,
+            format!("is no expression: {}", wrong.shown_in(source)),
         ),
-    };
-    relations.iter().map(one).collect()
+    }
 }

@@ -8,7 +8,8 @@ use windlass_plan::model::{Config, Graph};
 use windlass_record::Format;
 use windlass_value::Payload;
 
-use crate::run::{Snapshot, StopReason};
+use crate::run::Snapshot;
+use crate::run::result::StopReason;
 
 /// The format of recordings of graph runs.
 #[derive(Debug, Clone)]
@@ -16,10 +17,10 @@ pub(crate) struct GraphFormat;
 
 impl Format for GraphFormat {
     const NAME: &'static str = "graph";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
     type Header = Header;
     type Line = Line;
-    type End = End;
+    type End = EndLine;
 
     fn origin(_: &Line) -> &'static str {
         "what a component published or stored"
@@ -46,7 +47,7 @@ pub(crate) struct Header {
 
 /// What the last line says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct End {
+pub(crate) struct EndLine {
     pub(crate) reason: StopReason,
     pub(crate) epochs: u64,
     /// A hash of all that the run did.
@@ -72,7 +73,7 @@ pub(crate) struct EpochLine {
     pub(crate) lanes: Vec<LaneTurn>,
     /// What was seen at the doors of components.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) doors: Vec<DoorSeen>,
+    pub(crate) doors: Vec<DoorRecord>,
     /// New configurations, a list of components for each transaction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) config: Vec<Vec<(String, Config)>>,
@@ -92,7 +93,7 @@ pub(crate) struct LaneTurn {
 
 /// What was seen at a door.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DoorSeen {
+pub(crate) struct DoorRecord {
     pub(crate) component: Arc<str>,
     pub(crate) woken: bool,
     pub(crate) held: bool,
@@ -106,13 +107,13 @@ pub(crate) struct CallLine {
     pub(crate) component: Arc<str>,
     /// What it published.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Vec<OutputLine>,
     /// What it wrote to the state store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) state: Vec<Stored>,
-    /// What it told its loop.
+    pub(crate) state: Vec<StoreWrite>,
+    /// What it reported to its loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) report: Option<Report>,
+    pub(crate) report: Option<ReportLine>,
     /// Edges that did not take what it published.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) refused: Vec<Arc<str>>,
@@ -135,7 +136,7 @@ pub(crate) struct CallLine {
 
 /// One item of a publish.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Output {
+pub(crate) struct OutputLine {
     pub(crate) edge: Arc<str>,
     /// Which publish of the invocation it is of.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -148,15 +149,15 @@ pub(crate) struct Output {
 
 /// A value of the state store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Stored {
+pub(crate) struct StoreWrite {
     pub(crate) key: String,
     #[serde(with = "windlass_value::recorded::or_type_name")]
     pub(crate) value: Payload,
 }
 
-/// What a component told its loop.
+/// What a component reported to its loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Report {
+pub(crate) struct ReportLine {
     pub(crate) converged: bool,
     /// A payload, because JSON has no infinite numbers.
     #[serde(with = "windlass_value::recorded")]
@@ -187,6 +188,7 @@ pub(crate) struct Names {
     pub(crate) components: Vec<Arc<str>>,
     pub(crate) edges: Vec<Arc<str>>,
     pub(crate) lanes: Vec<Arc<str>>,
+    pub(crate) loops: Vec<Arc<str>>,
 }
 
 impl Names {
@@ -196,6 +198,11 @@ impl Names {
             components: graph.components.iter().map(|c| name(&c.id)).collect(),
             edges: graph.edges.iter().map(|edge| name(&edge.id)).collect(),
             lanes: graph.lanes.iter().map(|lane| name(&lane.id)).collect(),
+            loops: graph
+                .loops
+                .iter()
+                .map(|composite| name(&composite.id))
+                .collect(),
         }
     }
 }
@@ -222,18 +229,18 @@ mod tests {
             ]
             .into_iter()
             .enumerate()
-            .map(|(nth, value)| Output {
+            .map(|(nth, value)| OutputLine {
                 edge: "e".into(),
                 publish: nth as u32,
                 value,
                 event_time: (nth > 3).then_some(-5),
             })
             .collect(),
-            state: vec![Stored {
+            state: vec![StoreWrite {
                 key: "k".to_owned(),
                 value: Payload::Int(1),
             }],
-            report: Some(Report {
+            report: Some(ReportLine {
                 converged: true,
                 residual: Payload::Float(1e-9),
                 reason: "small".to_owned(),
@@ -252,7 +259,7 @@ mod tests {
                 now: u64::MAX,
                 is_due: true,
             }],
-            doors: vec![DoorSeen {
+            doors: vec![DoorRecord {
                 component: "a".into(),
                 woken: true,
                 held: false,

@@ -1,8 +1,8 @@
 //! Recordings of runs: what came from outside and what was decided by the clock, so that a run can
 //! be had again.
 //!
-//! A recording is a folder. `run.ndjson` in it is the recording (see [`windlass_record`]), with these
-//! lines in the order in which things happened:
+//! A recording is a folder. `run.ndjson` in it is the recording (see [`windlass_record`]), with
+//! these lines in the order in which things happened:
 //!
 //! | line | says |
 //! |---|---|
@@ -12,30 +12,28 @@
 //! | `{"loop":{..}}` | a loop was stopped by the clock, or because the run was asked to stop |
 //! | `{"end":{..}}` | the last: why the run ended, and a hash of all that it did |
 //!
-//! A recording without its last line breaks off in its last epoch: what is missing of that cannot be
-//! told from what did not happen. So it is left out, and the epochs before it count.
+//! A recording without its last line breaks off in its last epoch: what is missing of that cannot
+//! be told from what did not happen. So it is left out, and the epochs before it count.
 //!
 //! `graph.yaml` beside it is the file that was run, if it was a file.
 //!
 //! In a replay the components at the boundary, those without an input, and those with a door are
-//! played back: they are not called, and what they published then is published again. All others are
-//! called. What they do is compared with the recording, line by line; the first difference is kept.
+//! played back: they are not called, and what they published then is published again. All others
+//! are called. What they do is compared with the recording, line by line; the first difference is
+//! kept.
 
 mod line;
 mod playback;
 mod recording;
-mod tape;
 
 pub(crate) use line::{
-    CallLine, DoorSeen, End, EpochLine, Header, LaneTurn, Line, LoopLine, Names, Output, Report,
-    Stored,
+    CallLine, DoorRecord, EndLine, EpochLine, GraphFormat, Header, LaneTurn, Line, LoopLine, Names,
+    OutputLine, ReportLine, StoreWrite,
 };
-pub(crate) use playback::{Playback, Script};
+pub(crate) use playback::{Playback, RecordedDecisions};
 pub use playback::{Replayed, RunDifference};
 pub use recording::Recording;
 pub(crate) use recording::create;
-pub(crate) use tape::{Kind as TapeKind, Tape};
-pub use windlass_record::{Difference, RecordingError};
 
 /// The file of a recording's lines.
 pub(crate) const RUN_FILE: &str = "run.ndjson";

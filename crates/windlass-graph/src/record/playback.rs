@@ -1,4 +1,5 @@
-//! Playing a recording back: what comes from outside comes out of it, and what the run does is compared with it.
+//! Playing a recording back: what comes from outside comes out of it, and what the run does is
+//! compared with it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -11,7 +12,7 @@ use windlass_record::{Comparison, Difference, Digest};
 use super::line::{CallLine, EpochLine, GraphFormat, Line};
 use super::recording::Recording;
 use crate::component::{Component, Failure, Invocation, LoopReport, Reentrant, Staged};
-use crate::run::{RunResult, StopReason};
+use crate::run::result::{RunResult, StopReason};
 
 /// What came of a replay.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ impl fmt::Display for RunDifference {
 
 /// What was decided outside of the graph, to be decided again.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
+pub(crate) struct RecordedDecisions {
     /// Where each call is in the recording.
     positions: HashMap<u64, usize>,
     cancelled_after: HashMap<u64, u32>,
@@ -77,34 +78,34 @@ pub(crate) struct Script {
     edges: HashMap<Arc<str>, u32>,
 }
 
-impl Script {
-    pub(crate) fn new(recording: &Recording, graph: &Graph) -> Script {
+impl RecordedDecisions {
+    pub(crate) fn new(recording: &Recording, graph: &Graph) -> RecordedDecisions {
         let edges = graph.edges.iter().zip(0..);
-        let mut script = Script {
+        let mut decisions = RecordedDecisions {
             on_clock: recording.header().on_clock,
             doors: recording.header().doors.iter().cloned().collect(),
             edges: edges
                 .map(|(edge, nth)| (edge.id.as_str().into(), nth))
                 .collect(),
-            ..Script::default()
+            ..RecordedDecisions::default()
         };
         for (nth, line) in recording.lines().iter().enumerate() {
             match line {
                 Line::Epoch(_) => {}
                 Line::Call(call) => {
-                    script.positions.insert(call.transaction, nth);
+                    decisions.positions.insert(call.transaction, nth);
                     let cancelled = call.cancelled_after.map(|after| (call.transaction, after));
-                    script.cancelled_after.extend(cancelled);
+                    decisions.cancelled_after.extend(cancelled);
                     let ended = call.timed_out.then(|| (call.transaction, call.clone()));
-                    script.timed_out.extend(ended);
+                    decisions.timed_out.extend(ended);
                 }
                 Line::Loop(stopped) => {
                     let key = (stopped.composite.clone(), stopped.run, stopped.pass);
-                    script.stopped.insert(key, stopped.budget);
+                    decisions.stopped.insert(key, stopped.budget);
                 }
             }
         }
-        script
+        decisions
     }
 
     /// Where a call is in the recording; those that are not there come last.
@@ -115,13 +116,17 @@ impl Script {
             .unwrap_or(usize::MAX)
     }
 
+    /// Returns when a call was asked to cancel: after how many times of asking.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn cancelled_after(&self, transaction: u64) -> Option<u32> {
         self.cancelled_after.get(&transaction).copied()
     }
 
-    /// Ends a call that was ended because its time was over, as it was ended then; gives what was said. It is not
-    /// made again: nobody knows how far it got, and without a clock it would not end. If the graph has no limit for
-    /// the component any more, it is made: somebody wants to see what comes of that.
+    /// Ends a call that was ended because its time was over, as it was ended then; gives what was
+    /// said. It is not made again: the recording does not say how far it got, and without a clock
+    /// it would not end. If the graph has no limit for the component any more, it is made, so that
+    /// the replay shows what the change does.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_again(&self, invocation: &mut Invocation<'_>) -> Option<String> {
@@ -236,19 +241,19 @@ fn call_of(line: &Line) -> Option<(String, u64)> {
 
 /// Stands for a component that is not called: publishes what was recorded.
 #[derive(Debug, Clone)]
-pub(crate) struct PlayedBack {
+pub(crate) struct PlaybackComponent {
     calls: Arc<Mutex<VecDeque<CallLine>>>,
     reentrant: bool,
 }
 
-impl PlayedBack {
-    pub(crate) fn new(recording: &Recording, component: &str) -> PlayedBack {
+impl PlaybackComponent {
+    pub(crate) fn new(recording: &Recording, component: &str) -> PlaybackComponent {
         let calls = recording.lines().iter().filter_map(|line| match line {
             Line::Call(call) if *call.component == *component => Some(call.clone()),
             _ => None,
         });
         let mut reentrant = recording.header().reentrant.iter();
-        PlayedBack {
+        PlaybackComponent {
             calls: Arc::new(Mutex::new(calls.collect())),
             reentrant: reentrant.any(|id| id == component),
         }
@@ -263,7 +268,7 @@ impl PlayedBack {
     }
 }
 
-impl Component for PlayedBack {
+impl Component for PlaybackComponent {
     fn execute(&mut self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         Reentrant::execute(self, invocation)
     }
@@ -274,17 +279,17 @@ impl Component for PlayedBack {
     }
 }
 
-impl Reentrant for PlayedBack {
+impl Reentrant for PlaybackComponent {
     fn execute(&self, invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         // One that is not in the recording is a difference, which is found when it is compared.
         let wanted = invocation.transaction();
         let Some(call) = self.next(wanted) else {
             return Ok(());
         };
-        let Some(script) = invocation.env.script.clone() else {
+        let Some(decisions) = invocation.env.decisions.clone() else {
             return Ok(());
         };
-        let is_there = |edge: &Arc<str>| script.edges.contains_key(edge);
+        let is_there = |edge: &Arc<str>| decisions.edges.contains_key(edge);
         for output in call.outputs.iter().filter(|o| is_there(&o.edge)) {
             if let Some(name) = output.value.unrecorded() {
                 return Err(Failure::new(format!(
@@ -292,14 +297,14 @@ impl Reentrant for PlayedBack {
                 )));
             }
         }
-        match script.play(call, invocation) {
+        match decisions.play(call, invocation) {
             Some(why) => Err(Failure::new(why)),
             None => Ok(()),
         }
     }
 }
 
-impl Script {
+impl RecordedDecisions {
     /// Does what a call did then; returns why it failed.
     fn play(&self, call: CallLine, invocation: &mut Invocation<'_>) -> Option<String> {
         let mut staged = Vec::with_capacity(call.outputs.len());

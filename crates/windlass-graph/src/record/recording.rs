@@ -9,7 +9,7 @@ use windlass_plan::model::{Graph, LoopKind};
 use windlass_record::{RecordingError, Writer};
 
 use super::line::{GraphFormat, Header, LaneTurn, Line};
-use super::playback::PlayedBack;
+use super::playback::PlaybackComponent;
 use super::{BESIDE_SHIFT, GRAPH_FILE, RUN_FILE};
 
 /// A recording of a run, from [`RunOptions::record`](crate::RunOptions).
@@ -72,8 +72,8 @@ impl Recording {
         &self.content.lines
     }
 
-    /// Returns the same with the lanes of this graph, which may not be the one that was recorded, and
-    /// without the epoch in which a recording breaks off.
+    /// Returns the same with the lanes of this graph, which may not be the one that was recorded,
+    /// and without the epoch in which a recording breaks off.
     pub(crate) fn fitted(&self, graph: &Graph) -> Recording {
         let lanes = |recorded: &[LaneTurn]| -> Vec<LaneTurn> {
             let turn = |lane: &windlass_plan::model::Lane| {
@@ -91,8 +91,8 @@ impl Recording {
         lines.truncate(self.whole_lines());
         if !self.is_complete() {
             // Loops beside the epochs say what they did when they come back, which is before the
-            // next epoch. Its line is not there any more, so whether they do come back is not known,
-            // either.
+            // next epoch. Its line is not there any more, so whether they do come back is not
+            // known, either.
             let is_beside = |line: &Line| match line {
                 Line::Call(call) => call.transaction >> BESIDE_SHIFT != 0,
                 Line::Loop(stopped) => graph
@@ -116,10 +116,10 @@ impl Recording {
     }
 
     /// What stands for a component that is not called in a replay.
-    pub(crate) fn played_back(&self, component: &str) -> Option<PlayedBack> {
+    pub(crate) fn played_back(&self, component: &str) -> Option<PlaybackComponent> {
         let mut ids = self.header().played_back.iter();
         let is_played = ids.any(|id| id == component);
-        is_played.then(|| PlayedBack::new(self, component))
+        is_played.then(|| PlaybackComponent::new(self, component))
     }
 
     /// The name of the graph.

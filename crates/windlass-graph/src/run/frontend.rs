@@ -26,17 +26,17 @@ pub(crate) struct GraphFrontEnd {
 struct State {
     stopping: bool,
     next: u64,
-    runs: Vec<(u64, Known)>,
+    runs: Vec<(u64, RunEntry)>,
 }
 
-/// What the runtime knows of a run.
-struct Known {
+/// What the front end keeps of a run.
+struct RunEntry {
     plan: Arc<Plan>,
     under_way: Arc<UnderWay>,
     stop: CancellationToken,
 }
 
-impl Known {
+impl RunEntry {
     fn name(&self) -> &str {
         &self.plan.graph.name
     }
@@ -66,20 +66,20 @@ impl Known {
     }
 }
 
-/// A run that the runtime knows of, until this is dropped.
-pub(crate) struct Entered {
+/// Keeps a run registered at its runtime until it is dropped.
+pub(crate) struct Registration {
     frontend: Arc<GraphFrontEnd>,
     id: u64,
 }
 
 impl GraphFrontEnd {
-    /// Makes a run known; none if the runtime is shutting down.
-    pub(crate) fn enter(
+    /// Registers a run; returns none if the runtime is shutting down.
+    pub(crate) fn register(
         runtime: &Handle,
         plan: &Arc<Plan>,
         under_way: &Arc<UnderWay>,
         stop: CancellationToken,
-    ) -> Option<Entered> {
+    ) -> Option<Registration> {
         let frontend = runtime.attached_or::<GraphFrontEnd>(|_| true, Arc::default());
         let frontend = frontend.ok()?;
         let id = {
@@ -89,15 +89,15 @@ impl GraphFrontEnd {
             }
             state.next += 1;
             let id = state.next;
-            let known = Known {
+            let entry = RunEntry {
                 plan: plan.clone(),
                 under_way: under_way.clone(),
                 stop,
             };
-            state.runs.push((id, known));
+            state.runs.push((id, entry));
             id
         };
-        Some(Entered { frontend, id })
+        Some(Registration { frontend, id })
     }
 
     async fn all_ended(&self) {
@@ -111,7 +111,7 @@ impl GraphFrontEnd {
     }
 }
 
-impl Drop for Entered {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.frontend
             .state
@@ -174,8 +174,8 @@ impl Observe for GraphFrontEnd {
     }
 }
 
-impl fmt::Debug for Entered {
+impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Entered({})", self.id)
+        write!(f, "Registration({})", self.id)
     }
 }

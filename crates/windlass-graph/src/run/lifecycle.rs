@@ -1,42 +1,61 @@
-//! The life of components in a run: started in the order of `depends_on`, stopped in the opposite one.
+//! The life of components in a run: started in the order of `depends_on`, stopped in the opposite
+//! one.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use windlass_core::sync::clock;
 use windlass_runtime::time::timeout;
 
-use crate::component::{Drain, Setup};
-use crate::run::exec::invoke::outcome;
-use crate::run::machine::{Halt, Machine};
+use crate::component::{Component, Drain, Failure, Setup};
+use crate::run::exec::inline::outcome;
+use crate::run::exec::under_way::UnderWay;
 use crate::run::options::{RunOptions, Snapshot};
 use crate::run::result::ErrorCode;
-use crate::run::sinks::trace::TraceName;
-use crate::run::state::tables::nanos;
+use crate::run::run_state::Halt;
+use crate::run::sinks::Sinks;
+use crate::run::sinks::sink::{LifecycleCall, LifecycleKind, Sink};
+use crate::run::state::members::Members;
+use crate::run::state::store::Store;
+use crate::run::state::tables::{Tables, nanos};
+use windlass_sync::lock::Notify;
 
-impl Machine {
+/// Calls components outside of invocations: with what such calls need of a run.
+pub(crate) struct Lifecycle<'a> {
+    pub(crate) tables: &'a Tables,
+    pub(crate) epoch: u64,
+    pub(crate) under_way: &'a UnderWay,
+    pub(crate) members: &'a mut Members,
+    pub(crate) sinks: &'a mut Sinks,
+}
+
+impl Lifecycle<'_> {
     /// Starts all components. Those that have been started when one fails are stopped by `finish`.
-    pub(crate) fn start(&mut self, options: &RunOptions) -> Result<(), Halt> {
-        let plan = self.plan.clone();
-        let bell = self.inbox.bell.clone();
+    /// `bell` wakes the run when a door is knocked at.
+    pub(crate) fn start(
+        &mut self,
+        options: &RunOptions,
+        bell: &Arc<Notify>,
+        is_replay: bool,
+    ) -> Result<(), Halt> {
+        let plan = self.tables.plan.clone();
         for &component in &plan.start_order {
-            let config = self.configs[component].clone();
+            let config = self.members.config(component).clone();
             let mut door = None;
             let mut setup = Setup {
                 id: &plan.graph.components[component].id,
                 config: &config,
                 node: &plan.nodes[component],
                 graph: &plan.graph,
-                bell: &bell,
+                bell,
                 door: &mut door,
             };
             let configured = self.ask(component, |member| member.configure(&mut setup));
-            if door.is_some() {
-                self.doors.push(component);
-                self.members[component].door = door;
-                self.members[component].has_door = true;
+            if let Some(door) = door {
+                self.members.add_door(component, door);
             }
             self.must(
                 component,
@@ -44,7 +63,7 @@ impl Machine {
                 ErrorCode::ComponentConfigure,
                 configured,
             )?;
-            if self.members[component].preemptible && self.recording.script.is_none() {
+            if self.members.is_preemptible(component) && !is_replay {
                 self.add_deadline(component)?;
             }
             let activated = self.ask(component, |member| member.activate());
@@ -54,14 +73,14 @@ impl Machine {
                 ErrorCode::ComponentActivate,
                 activated,
             )?;
-            self.members[component].active = true;
-            self.sinks.counts.run.activated += 1;
+            self.members.set_active(component, true);
+            self.report(LifecycleKind::Activate, component);
             let reentrant = self.ask(component, |member| Ok(member.reentrant()));
             let reentrant = reentrant.map_err(|message| {
                 let code = ErrorCode::ComponentActivate;
-                self.halt("activate", code, Some(component), message)
+                self.sinks.halt("activate", code, Some(component), message)
             })?;
-            self.members[component].reentrant = reentrant;
+            self.members.set_reentrant(component, reentrant);
         }
         if let Some(snapshot) = &options.restore {
             self.restore(snapshot)?;
@@ -70,15 +89,14 @@ impl Machine {
             for &component in &plan.start_order {
                 let reset = self.ask(component, |member| member.reset());
                 self.must(component, "reset", ErrorCode::ComponentReset, reset)?;
-                self.sinks.counts.run.reset += 1;
-                self.note_life(TraceName::ComponentReset, component);
+                self.report(LifecycleKind::Reset, component);
             }
         }
         Ok(())
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Halt> {
-        let plan = self.plan.clone();
+        let plan = self.tables.plan.clone();
         for &component in &plan.start_order {
             let Some(kept) = snapshot
                 .components
@@ -88,34 +106,32 @@ impl Machine {
             };
             let restored = self.ask(component, |member| member.restore(kept));
             self.must(component, "restore", ErrorCode::ComponentRestore, restored)?;
-            self.sinks.counts.run.restored += 1;
-            self.note_life(TraceName::ComponentRestore, component);
+            self.report(LifecycleKind::Restore, component);
         }
         Ok(())
     }
 
     /// Takes what the components and the store hold.
-    pub(crate) fn take_snapshot(&mut self) -> Snapshot {
-        self.commit_store();
-        let plan = self.plan.clone();
+    pub(crate) fn take_snapshot(&mut self, store: Store) -> Snapshot {
+        let plan = self.tables.plan.clone();
         let mut snapshot = Snapshot {
-            store: (*self.env.store).clone(),
+            store,
             ..Snapshot::default()
         };
         for &component in &plan.start_order {
-            if !self.members[component].active {
+            if !self.members.is_active(component) {
                 continue;
             }
             match self.ask(component, |member| member.snapshot()) {
                 Ok(kept) => {
-                    self.sinks.counts.run.snapshots += 1;
-                    self.note_life(TraceName::ComponentSnapshot, component);
+                    self.report(LifecycleKind::Snapshot, component);
                     let id = plan.graph.components[component].id.clone();
                     snapshot.components.extend(kept.map(|kept| (id, kept)));
                 }
                 Err(message) => {
                     let code = ErrorCode::ComponentSnapshot;
-                    self.add_error("snapshot", code, Some(component), message, true);
+                    self.sinks
+                        .add_error("snapshot", code, Some(component), message, true);
                 }
             }
         }
@@ -124,16 +140,16 @@ impl Machine {
 
     /// Stops what was started, the last first, each when it is drained.
     pub(crate) async fn finish(&mut self, options: &RunOptions) {
-        let plan = self.plan.clone();
+        let plan = self.tables.plan.clone();
         let began = clock::now();
         for &component in plan.start_order.iter().rev() {
-            if self.members[component].active {
+            if self.members.is_active(component) {
                 let left = nanos(options.drain_limit()).saturating_sub(clock::now() - began);
                 self.drain(component, Duration::from_nanos(left)).await;
                 self.deactivate(component);
             }
             // Its destructor is user code.
-            let member = std::mem::take(&mut self.members[component]);
+            let member = self.members.remove(component);
             windlass_core::task::contain(|| drop(member));
         }
     }
@@ -143,12 +159,11 @@ impl Machine {
         let drained = match self.ask(component, |member| Ok(member.drain())) {
             Ok(None) => return,
             Ok(Some(drain)) => {
-                let under_way = self.env.under_way.clone();
-                under_way.begin_shared(component);
+                self.under_way.begin_shared(component);
                 let drained = timeout(left, contained(drain)).await;
-                under_way.end_shared(component);
+                self.under_way.end_shared(component);
                 drained.unwrap_or_else(|_| {
-                    self.forced.push(component);
+                    self.members.add_forced(component);
                     Err(format!(
                         "did not come to its end within {} ms, and was ended by force: give it more \
                          time (--stop-ms, or RunOptions::drain)",
@@ -160,17 +175,19 @@ impl Machine {
         };
         if let Err(message) = drained {
             let code = ErrorCode::ComponentDeactivate;
-            self.add_error("drain", code, Some(component), message, false);
+            self.sinks
+                .add_error("drain", code, Some(component), message, false);
         }
     }
 
     /// Stops one component; its trigger is not looked at any more.
     pub(crate) fn deactivate(&mut self, component: usize) {
-        self.members[component].active = false;
-        self.sinks.counts.run.deactivated += 1;
+        self.members.set_active(component, false);
+        self.report(LifecycleKind::Deactivate, component);
         if let Err(message) = self.ask(component, |member| member.deactivate()) {
             let code = ErrorCode::ComponentDeactivate;
-            self.add_error("deactivate", code, Some(component), message, false);
+            self.sinks
+                .add_error("deactivate", code, Some(component), message, false);
         }
     }
 
@@ -181,14 +198,45 @@ impl Machine {
         code: ErrorCode,
         result: Result<(), String>,
     ) -> Result<(), Halt> {
-        result.map_err(|message| self.halt(phase, code, Some(component), message))
+        result.map_err(|message| self.sinks.halt(phase, code, Some(component), message))
     }
 
-    fn note_life(&mut self, name: TraceName, component: usize) {
-        if self.sinks.trace.on {
-            let event = self.recorded(name, component, clock::now());
-            self.sinks.trace.push(event);
-        }
+    /// Asks a component for what ends it, which its type has promised.
+    fn add_deadline(&mut self, component: usize) -> Result<(), Halt> {
+        let asked = self.ask(component, |member| Ok(member.interrupt()));
+        let promised = asked.and_then(|interrupt| {
+            interrupt.ok_or_else(|| {
+                let name = &self.tables.plan.graph.components[component].type_name;
+                format!(
+                    "the type {name} says that it can be preempted, and gives nothing that does so: implement `Component::interrupt`, or leave out `Descriptor::preemptible`"
+                )
+            })
+        });
+        let interrupt = promised.map_err(|message| {
+            let code = ErrorCode::ComponentActivate;
+            self.sinks.halt("activate", code, Some(component), message)
+        })?;
+        let limit = self.tables.components[component].timeout;
+        self.members.add_deadline(component, interrupt, limit);
+        Ok(())
+    }
+
+    /// Calls a component outside of invocations; a panic is a failure like any other.
+    pub(crate) fn ask<T>(
+        &mut self,
+        component: usize,
+        question: impl FnOnce(&mut dyn Component) -> Result<T, Failure>,
+    ) -> Result<T, String> {
+        self.members.ask(component, self.under_way, question)
+    }
+
+    /// Reports a call, or what it is about.
+    pub(crate) fn report(&mut self, kind: LifecycleKind, component: usize) {
+        self.sinks.lifecycle_call(&LifecycleCall {
+            epoch: self.epoch,
+            component,
+            kind,
+        });
     }
 }
 

@@ -1,26 +1,26 @@
 //! Running a graph.
 
-mod clock;
+mod driver;
 mod epoch;
 mod exec;
 mod frontend;
 mod lifecycle;
-mod machine;
-mod options;
+pub(crate) mod options;
 mod outside;
-mod prepared;
-mod result;
+pub(crate) mod prepared;
+pub(crate) mod result;
+mod run_state;
 mod sinks;
 mod state;
 
 pub(crate) use exec::under_way::UnderWay;
 
-pub use exec::threads::LaneGrant;
-pub use options::{Record, RunOptions, Snapshot};
-pub use outside::control::{ConfigTransaction, Control, Progress, ReconfigureError, StepError};
-pub use outside::tap::{Tap, TapError, Tapped};
-pub use prepared::{Prepared, Run, Running};
-pub use result::{ErrorCode, RunResult, RuntimeError, StopReason};
+pub use exec::grants::LaneGrant;
+pub use options::{Record, Snapshot};
+pub use outside::config::ConfigTransaction;
+pub use outside::control::{Control, Progress, ReconfigureError, StepError};
+pub use outside::taps::{Tap, TapError, Tapped};
+pub use result::{ErrorCode, RuntimeError};
 pub use sinks::health::{HealthEvent, HealthKind, HealthSubject};
 pub use sinks::losses::{Loss, LossKind};
 pub use sinks::metrics::{METRIC_SCHEMA_VERSION, Metrics, Sample};

@@ -21,8 +21,8 @@ use crate::run::state::store::Store;
 /// ```
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// How many epochs; none or 0: 1, or 1000 with `until_idle` (no limit if things may come from outside, and counted
-    /// from the end of the files that are read), or no limit with `duration`.
+    /// How many epochs; none or 0: 1, or 1000 with `until_idle` (no limit if things may come from
+    /// outside, and counted from the end of the files that are read), or no limit with `duration`.
     pub steps: Option<u64>,
     /// It begins no epoch after this time.
     pub duration: Option<Duration>,
@@ -44,13 +44,14 @@ pub struct RunOptions {
     pub reset: bool,
     /// Whether a snapshot is taken at the end.
     pub snapshot: bool,
-    /// Whether regions without a path between them overlap, where their lanes have threads. The results are the same.
+    /// Whether regions without a path between them overlap, where their lanes have threads. The
+    /// results are the same.
     pub overlap: bool,
-    /// Lanes of type `manual_step` that run in every epoch, as if somebody stepped them.
+    /// Lanes of type `manual_step` that run in every epoch, as if they were stepped.
     pub step_lanes: Vec<String>,
     /// Where it is recorded, to be replayed by [`Prepared::replay`](crate::Prepared::replay).
     pub record: Option<Record>,
-    /// Who is told what happens.
+    /// The observer that gets events of the run.
     pub observer: Option<Observer>,
     /// How long all components together have at the end for what they have to end first.
     pub drain: Duration,
@@ -137,7 +138,7 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// How long draining may take: less than `drain` if the run was told to stop.
+    /// How long draining may take: less than `drain` if the run was asked to stop.
     pub(crate) fn drain_limit(&self) -> Duration {
         match self.stop.is_cancelled() {
             true => self.drain.min(self.stop_within * 2 / 5),
@@ -159,7 +160,8 @@ impl RunOptions {
         self
     }
 
-    /// Whether nothing but the graph itself, or the bound for graphs that are never idle, ends the run.
+    /// Whether nothing but the graph itself, or the bound for graphs that are never idle, ends the
+    /// run.
     pub(crate) fn is_bounded_by_idling(&self) -> bool {
         self.until_idle && self.steps.is_none_or(|steps| steps == 0)
     }

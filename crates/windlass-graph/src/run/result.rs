@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::run::exec::threads::LaneGrant;
+use crate::run::exec::grants::LaneGrant;
 use crate::run::options::Snapshot;
 use crate::run::sinks::health::HealthEvent;
 use crate::run::sinks::losses::Loss;
@@ -43,7 +43,7 @@ pub struct RunResult {
     /// What the threads of lanes with OS attributes were found to have; and what was refused.
     pub lane_grants: Vec<LaneGrant>,
     /// What a replay found.
-    pub(crate) tape_end: Option<RecordingEnd>,
+    pub(crate) replay_end: Option<RecordingEnd>,
 }
 
 named! {
@@ -59,33 +59,33 @@ named! {
         DurationBound = "duration_bound",
         /// There was nothing to do.
         Idle = "idle",
-        /// Somebody asked.
+        /// The run was asked to stop.
         StopRequested = "stop_requested",
-        /// Something failed.
+        /// A component or the run itself failed.
         Error = "error",
     }
 }
 
 named! {
-    /// What failed.
+    /// Which part of a run failed.
     pub enum ErrorCode {
         /// The graph is not valid.
         Validation = "validation",
         /// A dry run.
         DryRun = "dry_run",
-        /// `configure` failed.
+        /// A call of `configure` failed.
         ComponentConfigure = "component_configure",
-        /// `activate` failed.
+        /// A call of `activate` failed.
         ComponentActivate = "component_activate",
-        /// `restore` failed.
+        /// A call of `restore` failed.
         ComponentRestore = "component_restore",
-        /// `reset` failed.
+        /// A call of `reset` failed.
         ComponentReset = "component_reset",
-        /// `snapshot` failed.
+        /// A call of `snapshot` failed.
         ComponentSnapshot = "component_snapshot",
-        /// `deactivate` failed.
+        /// A call of `deactivate` failed.
         ComponentDeactivate = "component_deactivate",
-        /// `execute` failed.
+        /// A call of `execute` failed.
         ComponentExecute = "component_execute",
         /// The run itself failed.
         Runtime = "runtime",
@@ -99,15 +99,15 @@ named! {
 pub struct RuntimeError {
     /// The part of the run: the name of the call, or `epoch`.
     pub phase: String,
-    /// Who; may be empty.
+    /// The id of the component; may be empty.
     pub component_id: String,
-    /// On which lane; may be empty.
+    /// The id of its lane; may be empty.
     pub lane: String,
-    /// What happened.
+    /// What happened, for people.
     pub message: String,
-    /// What failed.
+    /// Which part of the run failed.
     pub code: ErrorCode,
-    /// The run.
+    /// The id of the run.
     pub trace_id: String,
     /// Whether it ended the run.
     pub fatal: bool,
@@ -127,5 +127,15 @@ impl fmt::Display for RuntimeError {
             write!(f, " {}", self.component_id)?;
         }
         write!(f, ": {}", self.message)
+    }
+}
+
+impl fmt::Display for RunResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} after {} invocations in {} epochs",
+            self.stop_reason, self.ticks, self.epochs
+        )
     }
 }

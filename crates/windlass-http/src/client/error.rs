@@ -17,16 +17,16 @@ pub enum ClientError {
     Invalid(http::Error),
     /// No connection to the server.
     Connect {
-        /// Whom we tried to reach.
+        /// The server that the client tried to reach.
         server: String,
-        /// Why not.
+        /// The reason of the failure.
         source: io::Error,
     },
     /// The server was reached, but the TLS handshake failed.
     Tls {
-        /// Whom we tried to reach.
+        /// The server that the client tried to reach.
         server: String,
-        /// Why.
+        /// The reason of the failure.
         source: io::Error,
     },
     /// The connection broke, or what came over it is no HTTP.

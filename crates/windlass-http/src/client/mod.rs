@@ -21,9 +21,9 @@ use windlass_runtime::spawn;
 use windlass_runtime::time::{sleep_until, timeout};
 
 pub use self::error::ClientError;
-use self::pool::{Place, Pool, Sender};
-use self::response::Over;
+use self::pool::{Origin, Pool, Sender};
 pub use self::response::ResponseBody;
+use self::response::ResponseEnd;
 use crate::BoxError;
 use crate::body::{self, AnyBody};
 use crate::rt::{Executor, Io, Timer};
@@ -31,9 +31,9 @@ use crate::tls::TlsConnector;
 
 /// Sends requests and keeps connections for the next ones; clones share them.
 ///
-/// Redirects, cookies and retries are the caller's. A request on a connection that the server closed
-/// meanwhile is sent again on a new one, if the server cannot have seen it, or if it may be asked twice:
-/// its method is safe (GET, HEAD, OPTIONS, TRACE), it has no body, and no answer came.
+/// Redirects, cookies and retries are the caller's. A request on a connection that the server
+/// closed meanwhile is sent again on a new one, if the server cannot have seen it, or if it may be
+/// asked twice: its method is safe (GET, HEAD, OPTIONS, TRACE), it has no body, and no answer came.
 ///
 /// ```no_run
 /// # async fn f() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -45,9 +45,9 @@ use crate::tls::TlsConnector;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client(Arc<ClientShared>);
 
-struct Inner {
+struct ClientShared {
     pool: Pool,
     tls: TlsConnector,
     connect_timeout: Duration,
@@ -66,40 +66,40 @@ pub struct ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// Whom to trust; unless told otherwise, the authorities that browsers trust.
+    /// The certificates to trust: by default the authorities that browsers trust.
     pub fn tls(mut self, tls: TlsConnector) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// How long a connection and its handshake may take. 10 seconds unless told otherwise.
+    /// How long a connection and its handshake may take: 10 seconds by default.
     pub fn connect_timeout(mut self, time: Duration) -> Self {
         self.connect_timeout = time;
         self
     }
 
-    /// How long the head of a response may take; none: as long as it likes. 30 seconds unless told
-    /// otherwise. The body is the caller's: read it within a `timeout`.
+    /// How long the head of a response may take; none: no limit. 30 seconds by default. The body
+    /// is the caller's: read it within a `timeout`.
     pub fn response_timeout(mut self, time: impl Into<Option<Duration>>) -> Self {
         self.response_timeout = time.into();
         self
     }
 
-    /// How long a connection is kept that nobody uses. 90 seconds unless told otherwise.
+    /// How long an unused connection is kept: 90 seconds by default.
     pub fn idle_timeout(mut self, time: Duration) -> Self {
         self.idle_timeout = time;
         self
     }
 
-    /// How many connections to one server are kept. 32 unless told otherwise.
+    /// How many connections to one server are kept: 32 by default.
     pub fn max_idle_per_server(mut self, most: usize) -> Self {
         self.max_idle_per_server = most.max(1);
         self
     }
 
-    /// The client.
+    /// Makes the client.
     pub fn build(self) -> Client {
-        Client(Arc::new(Inner {
+        Client(Arc::new(ClientShared {
             pool: Pool::new(self.max_idle_per_server, self.idle_timeout),
             tls: self.tls.unwrap_or_default(),
             connect_timeout: self.connect_timeout,
@@ -168,15 +168,15 @@ impl Client {
         &self,
         mut request: Request<AnyBody>,
     ) -> Result<Response<ResponseBody>, ClientError> {
-        let place = place_of(request.uri())?;
+        let origin = origin_of(request.uri())?;
         let uri = request.uri().clone();
         // A kept connection may have been closed just now; a new one is tried once.
-        while let Some(mut sender) = self.0.pool.take(&place) {
+        while let Some(mut sender) = self.0.pool.take(&origin) {
             if !sender.ready().await {
                 continue;
             }
             let copy = copy_if_safe(&request);
-            request = match (self.exchange(&place, sender, request).await, copy) {
+            request = match (self.exchange(&origin, sender, request).await, copy) {
                 (Ok(Ok(response)), _) => return Ok(response),
                 (Ok(Err(not_seen)), _) => not_seen.0,
                 (Err(ClientError::Broken(error)), Some(copy)) if has_no_answer(&error) => copy,
@@ -184,8 +184,8 @@ impl Client {
             };
             *request.uri_mut() = uri.clone();
         }
-        let sender = self.connect(&place).await?;
-        match self.exchange(&place, sender, request).await? {
+        let sender = self.connect(&origin).await?;
+        match self.exchange(&origin, sender, request).await? {
             Ok(response) => Ok(response),
             Err(not_seen) => Err(ClientError::Broken(not_seen.1)),
         }
@@ -195,14 +195,14 @@ impl Client {
     /// seen it.
     async fn exchange(
         &self,
-        place: &Place,
+        origin: &Origin,
         mut sender: Sender,
         mut request: Request<AnyBody>,
-    ) -> Result<Result<Response<ResponseBody>, NotSeen>, ClientError> {
+    ) -> Result<Result<Response<ResponseBody>, UnsentRequest>, ClientError> {
         let answer = async {
             match &mut sender {
                 Sender::Http1(sender) => {
-                    to_http1(&mut request, place)?;
+                    to_http1(&mut request, origin)?;
                     Ok(sender.try_send_request(request).await)
                 }
                 Sender::Http2(sender) => {
@@ -214,16 +214,16 @@ impl Client {
         let after = self.0.response_timeout;
         match within(after, "the response", answer).await?? {
             Ok(response) => {
-                let over = Over::default();
-                self.keep(place, sender, over.clone());
+                let over = ResponseEnd::default();
+                self.keep(origin, sender, over.clone());
                 Ok(Ok(response.map(|body| ResponseBody::new(body, over))))
             }
             Err(error) => refused(error).map(Err),
         }
     }
 
-    fn keep(&self, place: &Place, sender: Sender, over: Over) {
-        if !self.0.pool.put(place, sender, over) {
+    fn keep(&self, origin: &Origin, sender: Sender, over: ResponseEnd) {
+        if !self.0.pool.put(origin, sender, over) {
             return;
         }
         let inner = Arc::downgrade(&self.0);
@@ -234,8 +234,8 @@ impl Client {
         }));
     }
 
-    async fn connect(&self, place: &Place) -> Result<Sender, ClientError> {
-        let Place { tls, host, port } = place;
+    async fn connect(&self, origin: &Origin) -> Result<Sender, ClientError> {
+        let Origin { tls, host, port } = origin;
         let server = || format!("{host}:{port}");
         let reach = async {
             let host_only = host.trim_start_matches('[').trim_end_matches(']');
@@ -299,11 +299,11 @@ fn has_no_answer(error: &hyper::Error) -> bool {
 }
 
 /// The request that no server has seen, and why.
-struct NotSeen(Request<AnyBody>, hyper::Error);
+struct UnsentRequest(Request<AnyBody>, hyper::Error);
 
-fn refused(mut error: TrySendError<Request<AnyBody>>) -> Result<NotSeen, ClientError> {
+fn refused(mut error: TrySendError<Request<AnyBody>>) -> Result<UnsentRequest, ClientError> {
     match error.take_message() {
-        Some(request) => Ok(NotSeen(request, error.into_error())),
+        Some(request) => Ok(UnsentRequest(request, error.into_error())),
         None => Err(ClientError::Broken(error.into_error())),
     }
 }
@@ -345,7 +345,7 @@ where
     Ok(Sender::Http2(sender))
 }
 
-fn place_of(uri: &Uri) -> Result<Place, ClientError> {
+fn origin_of(uri: &Uri) -> Result<Origin, ClientError> {
     let no_server = || ClientError::NoServer(uri.clone());
     let tls = match uri.scheme() {
         Some(scheme) if *scheme == Scheme::HTTP => false,
@@ -353,7 +353,7 @@ fn place_of(uri: &Uri) -> Result<Place, ClientError> {
         _ => return Err(no_server()),
     };
     let host = uri.host().filter(|host| !host.is_empty());
-    Ok(Place {
+    Ok(Origin {
         tls,
         host: host.ok_or_else(no_server)?.to_owned(),
         port: uri.port_u16().unwrap_or(if tls { 443 } else { 80 }),
@@ -361,14 +361,14 @@ fn place_of(uri: &Uri) -> Result<Place, ClientError> {
 }
 
 /// HTTP/1 has the host in a header and only the path in its first line.
-fn to_http1(request: &mut Request<AnyBody>, place: &Place) -> Result<(), ClientError> {
+fn to_http1(request: &mut Request<AnyBody>, origin: &Origin) -> Result<(), ClientError> {
     *request.version_mut() = Version::HTTP_11;
     if !request.headers().contains_key(header::HOST) {
-        let usual = if place.tls { 443 } else { 80 };
-        let host = if place.port == usual {
-            place.host.clone()
+        let usual = if origin.tls { 443 } else { 80 };
+        let host = if origin.port == usual {
+            origin.host.clone()
         } else {
-            format!("{}:{}", place.host, place.port)
+            format!("{}:{}", origin.host, origin.port)
         };
         let host = HeaderValue::from_maybe_shared(Bytes::from(host))
             .map_err(|error| ClientError::Invalid(error.into()))?;

@@ -1,4 +1,4 @@
-//! The body of a response, and the news of its end.
+//! The body of a response, and the flag of its end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,14 +14,15 @@ use windlass_core::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub struct ResponseBody {
     body: Incoming,
-    over: Over,
+    over: ResponseEnd,
 }
 
-/// Says that a response is over: its connection is free, or will be as soon as it notices, or closed.
+/// Says that a response is over: its connection is free, or will be as soon as it notices, or
+/// closed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Over(Arc<AtomicBool>);
+pub(super) struct ResponseEnd(Arc<AtomicBool>);
 
-impl Over {
+impl ResponseEnd {
     pub(super) fn is_set(&self) -> bool {
         // Relaxed: a hint; the connection itself says whether it is ready.
         self.0.load(Ordering::Relaxed)
@@ -33,7 +34,7 @@ impl Over {
 }
 
 impl ResponseBody {
-    pub(super) fn new(body: Incoming, over: Over) -> ResponseBody {
+    pub(super) fn new(body: Incoming, over: ResponseEnd) -> ResponseBody {
         let body = ResponseBody { body, over };
         body.look();
         body

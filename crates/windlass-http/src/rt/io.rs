@@ -30,7 +30,7 @@ impl<S> Io<S> {
         Io(stream)
     }
 
-    /// The stream.
+    /// Returns the stream inside.
     pub fn get_ref(&self) -> &S {
         &self.0
     }

@@ -31,11 +31,11 @@ fn to_std(moment: Instant) -> std::time::Instant {
 
 impl hyper::rt::Timer for Timer {
     fn sleep(&self, time: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(Asleep { sleep: sleep(time) })
+        Box::pin(HyperSleep { sleep: sleep(time) })
     }
 
     fn sleep_until(&self, deadline: std::time::Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(Asleep {
+        Box::pin(HyperSleep {
             sleep: sleep_until(from_std(deadline)),
         })
     }
@@ -45,7 +45,7 @@ impl hyper::rt::Timer for Timer {
     }
 
     fn reset(&self, sleep: &mut Pin<Box<dyn hyper::rt::Sleep>>, deadline: std::time::Instant) {
-        match sleep.as_mut().downcast_mut_pin::<Asleep>() {
+        match sleep.as_mut().downcast_mut_pin::<HyperSleep>() {
             Some(asleep) => asleep.project().sleep.reset(from_std(deadline)),
             None => *sleep = self.sleep_until(deadline),
         }
@@ -53,13 +53,13 @@ impl hyper::rt::Timer for Timer {
 }
 
 pin_project! {
-    struct Asleep {
+    struct HyperSleep {
         #[pin]
         sleep: Sleep,
     }
 }
 
-impl Future for Asleep {
+impl Future for HyperSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -67,4 +67,4 @@ impl Future for Asleep {
     }
 }
 
-impl hyper::rt::Sleep for Asleep {}
+impl hyper::rt::Sleep for HyperSleep {}

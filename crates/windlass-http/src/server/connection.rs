@@ -11,14 +11,14 @@ use windlass_runtime::time::timeout;
 use windlass_sync::CancellationToken;
 
 use super::listener::{Remote, Transport};
-use super::service::{HttpService, Tower};
+use super::service::{HttpService, TowerService};
 use crate::BoxError;
 use crate::rt::{Executor, Io, Timer};
 use crate::tls::TlsAcceptor;
 
 /// What all connections of a server have in common.
 #[derive(Debug, Clone)]
-pub(super) struct Terms {
+pub(super) struct ConnectionOptions {
     pub(super) header_timeout: Option<Duration>,
     pub(super) handshake_timeout: Duration,
     pub(super) drain: Duration,
@@ -35,7 +35,7 @@ pub(super) enum Failure {
     NotDrained,
 }
 
-impl Terms {
+impl ConnectionOptions {
     /// Serves requests from `stream` until it ends, or `stop` is cancelled and what had begun is
     /// answered.
     ///
@@ -44,7 +44,7 @@ impl Terms {
     pub(super) async fn serve<IO: Transport, S: HttpService, A: Remote>(
         &self,
         stream: IO,
-        service: Tower<S, A>,
+        service: TowerService<S, A>,
         stop: &CancellationToken,
     ) -> Result<(), Failure> {
         match &self.tls {
@@ -58,7 +58,7 @@ impl Terms {
         &self,
         tls: &TlsAcceptor,
         stream: IO,
-        service: Tower<S, A>,
+        service: TowerService<S, A>,
         stop: &CancellationToken,
     ) -> Result<(), Failure> {
         let handshake = timeout(self.handshake_timeout, tls.accept(stream));
@@ -79,7 +79,7 @@ impl Terms {
     async fn serve_http1<IO: Transport, S: HttpService, A: Remote>(
         &self,
         stream: IO,
-        service: Tower<S, A>,
+        service: TowerService<S, A>,
         stop: &CancellationToken,
     ) -> Result<(), Failure> {
         let connection = http1::Builder::new()
@@ -93,7 +93,7 @@ impl Terms {
     async fn serve_http2<IO: Transport, S: HttpService, A: Remote>(
         &self,
         stream: IO,
-        service: Tower<S, A>,
+        service: TowerService<S, A>,
         stop: &CancellationToken,
     ) -> Result<(), Failure> {
         let connection = http2::Builder::new(Executor)
@@ -133,7 +133,7 @@ trait Connection: Future<Output = hyper::Result<()>> {
 }
 
 impl<IO: Transport, S: HttpService, A: Remote> Connection
-    for http1::UpgradeableConnection<Io<IO>, Tower<S, A>>
+    for http1::UpgradeableConnection<Io<IO>, TowerService<S, A>>
 {
     fn finish(self: Pin<&mut Self>) {
         self.graceful_shutdown();
@@ -141,7 +141,7 @@ impl<IO: Transport, S: HttpService, A: Remote> Connection
 }
 
 impl<IO: Transport, S: HttpService, A: Remote> Connection
-    for http2::Connection<Io<IO>, Tower<S, A>, Executor>
+    for http2::Connection<Io<IO>, TowerService<S, A>, Executor>
 {
     fn finish(self: Pin<&mut Self>) {
         self.graceful_shutdown();

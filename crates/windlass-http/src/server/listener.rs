@@ -21,7 +21,7 @@ impl<A: Clone + Debug + Send + Sync + 'static> Remote for A {}
 
 /// Something that connections come from.
 pub trait Listener: Send + 'static {
-    /// A connection.
+    /// The type of its connections.
     type Stream: Transport;
     /// Where a connection comes from.
     type Address: Remote;

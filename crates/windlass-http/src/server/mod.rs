@@ -19,19 +19,19 @@ use windlass_runtime::{Handle, spawn};
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Semaphore;
 
-use self::connection::{Failure, Terms, is_of_one_connection};
+use self::connection::{ConnectionOptions, Failure, is_of_one_connection};
 pub use self::listener::{Listener, Remote, Transport};
-use self::service::Tower;
+use self::service::TowerService;
 pub use self::service::{HttpService, RemoteAddr};
 use crate::tls::TlsAcceptor;
 
-/// Connections at a time, unless told otherwise.
+/// Connections at a time by default.
 const MOST_CONNECTIONS: usize = 32_768;
 /// How long a server that is out of descriptors waits before it tries again.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 
 /// Serves HTTP/1 (and HTTP/2 over TLS, where both sides want it) to the connections of `listener`,
-/// each in a task of its own, until it is told to stop.
+/// each in a task of its own, until it is stopped.
 ///
 /// Nothing is served before it is awaited or spawned. When it is dropped, its connections finish
 /// what they have begun, as after [`Server::stop_on`].
@@ -71,7 +71,7 @@ pub fn serve<L: Listener, S: HttpService>(listener: L, service: S) -> Server<L, 
         stop: CancellationToken::new(),
         most_connections: MOST_CONNECTIONS,
         remote_addr: false,
-        terms: Terms {
+        options: ConnectionOptions {
             header_timeout: Some(Duration::from_secs(30)),
             handshake_timeout: Duration::from_secs(10),
             drain: Duration::from_secs(30),
@@ -89,7 +89,7 @@ pub struct Server<L, S> {
     stop: CancellationToken,
     most_connections: usize,
     remote_addr: bool,
-    terms: Terms,
+    options: ConnectionOptions,
 }
 
 impl<L: Listener, S: HttpService> Server<L, S> {
@@ -100,41 +100,41 @@ impl<L: Listener, S: HttpService> Server<L, S> {
         self
     }
 
-    /// How long requests that have begun may take after the server was told to stop; then their
-    /// connections are closed. 30 seconds unless told otherwise.
+    /// How long requests that have begun may take after the server was stopped; then their
+    /// connections are closed. 30 seconds by default.
     pub fn drain_within(mut self, time: Duration) -> Self {
-        self.terms.drain = time;
+        self.options.drain = time;
         self
     }
 
-    /// Speaks TLS.
+    /// Speaks TLS on every connection.
     pub fn tls(mut self, acceptor: TlsAcceptor) -> Self {
-        self.terms.tls = Some(acceptor);
+        self.options.tls = Some(acceptor);
         self
     }
 
     /// Speaks HTTP/2 only, also without TLS.
     pub fn http2_only(mut self) -> Self {
-        self.terms.http2_only = true;
+        self.options.http2_only = true;
         self
     }
 
-    /// Connections at a time; more wait in the listener's backlog. 32,768 unless told otherwise.
+    /// Connections at a time; more wait in the listener's backlog. 32,768 by default.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.most_connections = most.max(1);
         self
     }
 
-    /// How long a request's head may take to arrive; none: as long as it likes. 30 seconds unless
-    /// told otherwise. An idle connection is closed after the same time.
+    /// How long a request's head may take to arrive; none: no limit. 30 seconds by default. An idle
+    /// connection is closed after the same time.
     pub fn header_timeout(mut self, time: impl Into<Option<Duration>>) -> Self {
-        self.terms.header_timeout = time.into();
+        self.options.header_timeout = time.into();
         self
     }
 
-    /// How long a TLS handshake may take. 10 seconds unless told otherwise.
+    /// How long a TLS handshake may take: 10 seconds by default.
     pub fn handshake_timeout(mut self, time: Duration) -> Self {
-        self.terms.handshake_timeout = time;
+        self.options.handshake_timeout = time;
         self
     }
 
@@ -145,16 +145,16 @@ impl<L: Listener, S: HttpService> Server<L, S> {
     }
 
     async fn run(mut self) -> io::Result<Served> {
-        let counts = Arc::new(Counts {
+        let counts = Arc::new(ServerCounts {
             address: self.listener.local_address(),
-            ..Counts::default()
+            ..ServerCounts::default()
         });
         if let Ok(runtime) = Handle::try_current() {
-            let observed: Weak<dyn Observe> = Arc::<Counts>::downgrade(&counts);
+            let observed: Weak<dyn Observe> = Arc::<ServerCounts>::downgrade(&counts);
             runtime.add_observed(observed);
         }
         let room = Arc::new(Semaphore::new(self.most_connections));
-        // However this ends, the connections are told.
+        // However this ends, the connections are stopped.
         let _told = self.stop.clone().drop_guard();
         let result = self.accept_all(&counts, &room).await;
         self.stop.cancel();
@@ -163,9 +163,13 @@ impl<L: Listener, S: HttpService> Server<L, S> {
         result.map(|()| counts.report())
     }
 
-    /// Accepts until told to stop.
-    async fn accept_all(&mut self, counts: &Arc<Counts>, room: &Arc<Semaphore>) -> io::Result<()> {
-        let terms = Arc::new(self.terms.clone());
+    /// Accepts until the server is stopped.
+    async fn accept_all(
+        &mut self,
+        counts: &Arc<ServerCounts>,
+        room: &Arc<Semaphore>,
+    ) -> io::Result<()> {
+        let options = Arc::new(self.options.clone());
         loop {
             let next = async {
                 let place = room.clone().acquire_owned().await;
@@ -182,7 +186,8 @@ impl<L: Listener, S: HttpService> Server<L, S> {
                 }
                 Err(error) if is_out_of_resources(&error) => {
                     counts.not_accepted.fetch_add(1, Ordering::Relaxed);
-                    // Nobody tells when a descriptor is free: the one place where we look again.
+                    // There is no notification when a descriptor is free: the one place that tries
+                    // again.
                     let _ = self
                         .stop
                         .run_until_cancelled(sleep(OUT_OF_DESCRIPTORS))
@@ -192,17 +197,17 @@ impl<L: Listener, S: HttpService> Server<L, S> {
                 Err(error) => return Err(error),
             };
             counts.connections.fetch_add(1, Ordering::Relaxed);
-            let service = Tower {
+            let service = TowerService {
                 service: self.service.clone(),
                 remote: self.remote_addr.then_some(remote),
             };
             // Made here: a task that never begins has to count as closed, too.
-            let open = Open::new(counts);
-            let (terms, stop) = (terms.clone(), self.stop.clone());
+            let open = OpenConnection::new(counts);
+            let (options, stop) = (options.clone(), self.stop.clone());
             drop(spawn(async move {
                 let _place = place;
                 let counts = &open.0;
-                match terms.serve(stream, service, &stop).await {
+                match options.serve(stream, service, &stop).await {
                     Ok(()) => {}
                     Err(Failure::Broken(error)) => {
                         tracing::debug!(target: "windlass::http", error, "a connection broke");
@@ -226,7 +231,7 @@ fn is_out_of_resources(error: &io::Error) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ServerCounts {
     /// Where the server listens, for people.
     address: Option<String>,
     /// Connections that are open.
@@ -237,9 +242,9 @@ struct Counts {
     aborted: AtomicU64,
 }
 
-impl Counts {
+impl ServerCounts {
     fn report(&self) -> Served {
-        // Relaxed: whoever counted has given its place back before.
+        // Relaxed: a connection that was counted has given its permit back before.
         Served {
             connections: self.connections.load(Ordering::Relaxed),
             not_accepted: self.not_accepted.load(Ordering::Relaxed),
@@ -250,22 +255,22 @@ impl Counts {
 }
 
 /// A connection that counts as open until this is dropped.
-struct Open(Arc<Counts>);
+struct OpenConnection(Arc<ServerCounts>);
 
-impl Open {
-    fn new(counts: &Arc<Counts>) -> Open {
+impl OpenConnection {
+    fn new(counts: &Arc<ServerCounts>) -> OpenConnection {
         counts.open.fetch_add(1, Ordering::Relaxed);
-        Open(counts.clone())
+        OpenConnection(counts.clone())
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Observe for Counts {
+impl Observe for ServerCounts {
     fn source(&self) -> &'static str {
         "http_server"
     }
@@ -315,7 +320,7 @@ impl<L: Listener, S: HttpService> IntoFuture for Server<L, S> {
 impl<L, S> fmt::Debug for Server<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
-            .field("terms", &self.terms)
+            .field("options", &self.options)
             .field("max_connections", &self.most_connections)
             .finish_non_exhaustive()
     }

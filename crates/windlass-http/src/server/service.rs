@@ -48,18 +48,18 @@ where
     }
 }
 
-/// Where a request came from; in its extensions if the server was told to put it there.
+/// Where a request came from; in its extensions if the server puts it there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RemoteAddr<A>(pub A);
 
 /// The service of one connection.
 #[derive(Debug)]
-pub(super) struct Tower<S, A> {
+pub(super) struct TowerService<S, A> {
     pub(super) service: S,
     pub(super) remote: Option<A>,
 }
 
-impl<S: HttpService, A: Remote> hyper::service::Service<Request<Incoming>> for Tower<S, A> {
+impl<S: HttpService, A: Remote> hyper::service::Service<Request<Incoming>> for TowerService<S, A> {
     type Response = Response<S::Body>;
     type Error = S::Error;
     type Future = Answer<S>;
@@ -70,7 +70,7 @@ impl<S: HttpService, A: Remote> hyper::service::Service<Request<Incoming>> for T
         }
         let mut service = self.service.clone();
         // Most are always ready: asked here, the request need not be kept. One that is not is asked
-        // again by the future, which has somebody to wake.
+        // again by the future, which has a waker.
         let mut nobody = Context::from_waker(Waker::noop());
         match service.poll_ready(&mut nobody) {
             Poll::Ready(Ok(())) => Answer::Called {

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use windlass_core::task::JoinHandle;
+use windlass_http::HttpService;
+use windlass_http::ResponseBody;
 use windlass_http::body::util::Full;
 use windlass_http::body::{Bytes, Incoming, read_all};
-use windlass_http::client::ResponseBody;
-use windlass_http::server::HttpService;
 use windlass_http::{Request, Response, Served, Server, serve, service_fn};
 use windlass_io::net::TcpListener;
 use windlass_runtime::{Runtime, spawn, time};
@@ -60,8 +60,8 @@ pub(crate) async fn start<S: HttpService>(
     })
 }
 
-/// Answers by the path: `/echo` the body, `/slow` after a second, `/long` ten megabytes, `/panic` not
-/// at all; everything else with itself.
+/// Answers by the path: `/echo` the body, `/slow` after a second, `/long` ten megabytes, `/panic`
+/// not at all; everything else with itself.
 pub(crate) fn by_path() -> impl HttpService {
     service_fn(|request: Request<Incoming>| async move {
         let body = match request.uri().path() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use std::future::IntoFuture;
-use windlass_http::tls::rustls;
+use windlass_http::rustls;
 use windlass_http::{Client, ClientError, TlsAcceptor, TlsConnector, TlsError, serve};
 use windlass_io::net::TcpListener;
 use windlass_runtime::{Runtime, spawn};

@@ -7,9 +7,8 @@
 //! and not what it has started itself, an exit that runs no destructors first kills the whole
 //! process groups ([`kill_bound`]).
 //!
-//! # Why no foreign process is killed
-//! A number in the list is a command that was not waited for, so nobody else has that number. The
-//! wait and the list are under one lock ([`reap`]).
+//! # Why no foreign process is killed A number in the list is a command that was not waited for, so
+//! no other process has that number. The wait and the list are under one lock ([`reap`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

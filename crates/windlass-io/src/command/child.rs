@@ -1,6 +1,6 @@
 //! A command that runs.
 //!
-//! The kernel gives a descriptor for it (pidfd) that becomes readable at its end. Whoever waits
+//! The kernel gives a descriptor for it (pidfd) that becomes readable at its end. A task that waits
 //! waits for that; then the command is reaped, once. A child that is dropped before is given to a
 //! task that does the same, so no zombie is left while the runtime lives.
 

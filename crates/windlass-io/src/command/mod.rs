@@ -40,7 +40,7 @@ pub struct Command {
     /// Which of input, output and complaints were said where to go.
     given: [bool; 3],
     kill_on_drop: bool,
-    /// Whether it ends with this program; whether the system was told so.
+    /// Whether it ends with this program; whether the system knows that.
     bound: bool,
     armed: bool,
     /// Whether it has a process group of its own.

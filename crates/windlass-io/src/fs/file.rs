@@ -2,7 +2,7 @@
 //!
 //! At most one operation at a time is under way on a blocking thread; the next one waits for it.
 //! Reads take what they are asked for, and what a dropped read had taken is kept for the next one.
-//! Writes through the traits return when the bytes are copied; an error is told by the next
+//! Writes through the traits return when the bytes are copied; an error is reported by the next
 //! operation or by `flush`. The methods of the file itself wait until the operating system has the
 //! bytes.
 
@@ -27,17 +27,17 @@ const MOST: usize = 1 << 20;
 pub struct File {
     file: Arc<std::fs::File>,
     /// Read, and not handed out yet.
-    ahead: Ahead,
+    ahead: ReadAhead,
     under_way: UnderWay,
 }
 
 #[derive(Debug, Default)]
-struct Ahead {
+struct ReadAhead {
     bytes: Vec<u8>,
     begin: usize,
 }
 
-impl Ahead {
+impl ReadAhead {
     fn len(&self) -> usize {
         self.bytes.len() - self.begin
     }
@@ -91,7 +91,7 @@ impl File {
     pub fn from_std(file: std::fs::File) -> File {
         File {
             file: Arc::new(file),
-            ahead: Ahead::default(),
+            ahead: ReadAhead::default(),
             under_way: UnderWay::Nothing,
         }
     }
@@ -221,7 +221,7 @@ impl File {
             UnderWay::Nothing => return Poll::Ready(Ok(())),
             UnderWay::Read(read) => match ready!(Pin::new(read).poll(cx)) {
                 Ok((result, bytes)) => {
-                    self.ahead = Ahead { bytes, begin: 0 };
+                    self.ahead = ReadAhead { bytes, begin: 0 };
                     result.map(drop)
                 }
                 Err(error) => Err(io::Error::other(error)),

@@ -39,6 +39,7 @@
 mod address;
 mod datagram;
 mod dns;
+mod listener;
 pub(crate) mod simulated;
 mod split;
 mod stream;

@@ -115,7 +115,7 @@ impl<S: AsStream> OwnedWriteHalf<S> {
 impl<S: AsStream> Drop for OwnedWriteHalf<S> {
     fn drop(&mut self) {
         if self.ends {
-            // A connection that has failed has told so to its readers and writers.
+            // A connection that has failed has reported that to its readers and writers.
             let _ = self.stream.as_stream().shutdown(Shutdown::Write);
         }
     }

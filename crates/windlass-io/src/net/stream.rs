@@ -4,7 +4,7 @@
 //! `driver::source`). Not so a short *read* on a Unix socket: the kernel ends a read after a
 //! message that carries descriptors or another sender's credentials, with more bytes behind it.
 //! (TCP has something alike, the urgent mark: a peer that sends urgent data may have what follows
-//! it delivered late. Nobody else is affected, and the mark has been obsolete for long.)
+//! it delivered late. No other socket is affected, and the mark has been obsolete for long.)
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mlua::{Lua, Table, Value};
-use windlass_actor::{MonitorRef, Payload};
+use windlass_actor::MonitorRef;
+use windlass_value::Payload;
 
 use super::processes::found;
 use super::{ask_process, function};

@@ -1,8 +1,8 @@
 //! The functions of the host that scripts call and that answer at once.
 //!
-//! Those that can fail answer `true` and their values, or `false`, a kind and a message: the prelude raises that with the
-//! place in the script. Whatever a script does not compute itself goes through [`Budget::ask`], so that a replay
-//! has the same answers.
+//! Those that can fail answer `true` and their values, or `false`, a kind and a message: the
+//! prelude raises that with the place in the script. Whatever a script does not compute itself goes
+//! through [`Budget::ask`], so that a replay has the same answers.
 
 mod bonds;
 mod names;
@@ -17,15 +17,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
-use windlass_actor::{Payload, ProcessContext};
+use windlass_actor::ProcessContext;
 use windlass_core::sync::clock;
+use windlass_value::Payload;
 use windlass_vm::Budget;
 
-use crate::interpreter::Inner;
+use crate::interpreter::InterpreterShared;
 use crate::op::{Op, Refusal};
 use crate::preempt::{is_thrown, with_budget};
 use crate::script::Script;
-use crate::state::{Part, Pending};
+use crate::state::{Pending, PreludePart};
 use crate::value::{LuaPid, to_lua};
 
 pub(crate) use self::processes::ProcessHandle;
@@ -94,7 +95,7 @@ fn text_of(value: Option<&Value>, what: &str) -> Result<String, Refusal> {
 
 pub(crate) fn library(
     lua: &Lua,
-    inner: &Arc<Inner>,
+    inner: &Arc<InterpreterShared>,
     script: &Arc<Script>,
     pending: &Arc<Pending>,
     tasks: Option<usize>,
@@ -148,7 +149,7 @@ fn add_first(lua: &Lua, native: &Table) -> mlua::Result<()> {
     native.set(
         "part",
         lua.create_function(|lua, name: LuaString| {
-            let part = Part::named(&name.as_bytes());
+            let part = PreludePart::named(&name.as_bytes());
             let part = part.ok_or_else(|| mlua::Error::runtime("the prelude has no such part"))?;
             Ok((part.load(lua)?, Op::table(lua)?))
         })?,

@@ -1,7 +1,8 @@
 //! Names and groups.
 
 use mlua::{Lua, Table, Value};
-use windlass_actor::{Message, Payload, RegisterError, Topic};
+use windlass_actor::{Message, RegisterError, Topic};
+use windlass_value::Payload;
 
 use super::{Answer, ask_process, function, text_of};
 use crate::op::pid_of;

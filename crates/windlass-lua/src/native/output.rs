@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use mlua::{Lua, LuaString, Table};
-use windlass_vm::Budget;
 
 use super::without_prelude;
-use crate::interpreter::{Inner, Level, Printed};
+use crate::interpreter::{InterpreterShared, Level, Printed};
 use crate::preempt::with_budget;
 
-pub(super) fn add_output(lua: &Lua, native: &Table, inner: &Arc<Inner>) -> mlua::Result<()> {
-    let own = || with_budget(|budget| budget.map(Budget::pid));
+pub(super) fn add_output(
+    lua: &Lua,
+    native: &Table,
+    inner: &Arc<InterpreterShared>,
+) -> mlua::Result<()> {
     let to = inner.clone();
     native.set(
         "print",
         lua.create_function(move |_, text: LuaString| {
-            let text = &text.to_string_lossy();
-            let (pid, level) = (own(), None);
-            to.print(Printed { pid, level, text });
+            print(&to, None, &text.to_string_lossy());
             Ok(())
         })?,
     )?;
@@ -31,9 +31,7 @@ pub(super) fn add_output(lua: &Lua, native: &Table, inner: &Arc<Inner>) -> mlua:
                 b"error" => Level::Error,
                 _ => Level::Info,
             };
-            let text = &text.to_string_lossy();
-            let (pid, level) = (own(), Some(level));
-            to.print(Printed { pid, level, text });
+            print(&to, Some(level), &text.to_string_lossy());
             Ok(())
         })?,
     )?;
@@ -42,10 +40,19 @@ pub(super) fn add_output(lua: &Lua, native: &Table, inner: &Arc<Inner>) -> mlua:
         "uncaught",
         lua.create_function(move |_, (task, text): (u64, LuaString)| {
             let text = without_prelude(&text.to_string_lossy());
-            let text = &format!("task {task} failed and nobody awaited it: {text}");
-            let (pid, level) = (own(), Some(Level::Error));
-            to.print(Printed { pid, level, text });
+            let text = format!("task {task} failed and nobody awaited it: {text}");
+            print(&to, Some(Level::Error), &text);
             Ok(())
         })?,
     )
+}
+
+/// Gives a text to the output of the interpreter, with the PID of the process that runs here.
+fn print(inner: &InterpreterShared, level: Option<Level>, text: &str) {
+    let pid = with_budget(|budget| {
+        let budget = budget?;
+        budget.note(|| format!("printed {text}"));
+        Some(budget.pid())
+    });
+    inner.print(Printed { pid, level, text });
 }

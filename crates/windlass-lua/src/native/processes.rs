@@ -6,13 +6,14 @@ use mlua::{
     IntoLuaMulti, Lua, MetaMethod, MultiValue, Table, UserData, UserDataFields, UserDataMethods,
     Value,
 };
-use windlass_actor::{Payload, Pid};
+use windlass_actor::Pid;
+use windlass_value::Payload;
 use windlass_vm::Task;
 
 use super::send::{Recipient, recipient};
 use super::spawn::spawn_process;
 use super::{ask, ask_process, function, text_of};
-use crate::interpreter::Inner;
+use crate::interpreter::InterpreterShared;
 use crate::op::Refusal;
 use crate::script::Script;
 use crate::state::Pending;
@@ -54,7 +55,7 @@ impl UserData for ProcessHandle {
 pub(super) fn add_processes(
     lua: &Lua,
     native: &Table,
-    inner: &Arc<Inner>,
+    inner: &Arc<InterpreterShared>,
     script: &Arc<Script>,
     pending: &Arc<Pending>,
 ) -> mlua::Result<()> {
@@ -117,7 +118,7 @@ pub(super) fn add_processes(
     )
 }
 
-/// The process that a value names; an error if nobody has the name.
+/// The process that a value names; an error if no process has the name.
 pub(super) fn found(value: Option<&Value>) -> Result<Pid, Refusal> {
     match recipient(value.unwrap_or(&Value::Nil))? {
         Recipient::Pid(pid) => Ok(pid),

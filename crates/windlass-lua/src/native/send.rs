@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mlua::{Lua, Value};
-use windlass_actor::{Message, Payload, Pid, SendErrorKind, Topic};
+use windlass_actor::{Message, Pid, SendErrorKind, Topic};
+use windlass_value::Payload;
 
 use crate::op::{Refusal, pid_of};
 use crate::preempt::with_budget;
@@ -32,7 +33,8 @@ fn why_not(why: &SendErrorKind) -> &'static str {
     }
 }
 
-/// Sends a message: true, or false and why it did not arrive; nil, a kind and a message if it cannot be sent at all.
+/// Sends a message: true, or false and why it did not arrive; nil, a kind and a message if it
+/// cannot be sent at all.
 pub(super) fn send(
     lua: &Lua,
     to: &Value,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use mlua::{Lua, MultiValue, Table, Value};
-use windlass_actor::Payload;
+use windlass_value::Payload;
 use windlass_vm::{Limits, SpawnOptions, Task};
 
 use super::text_of;
 use crate::guest::LuaGuest;
-use crate::interpreter::Inner;
+use crate::interpreter::InterpreterShared;
 use crate::op::{Refusal, duration};
 use crate::preempt::with_budget;
 use crate::script::Script;
@@ -16,7 +16,7 @@ use crate::state::Pending;
 use crate::value::to_payload;
 
 /// What a script says about a process that it starts.
-pub(crate) struct Wanted {
+pub(crate) struct ScriptSpawn {
     pub(crate) script: Arc<Script>,
     pub(crate) args: Vec<Payload>,
     pub(crate) limits: Option<Limits>,
@@ -25,10 +25,10 @@ pub(crate) struct Wanted {
 /// `{script =, args =, memory =, cpu =, tasks =}`, or the name of a script.
 pub(crate) fn wanted(
     lua: &Lua,
-    inner: &Inner,
+    inner: &InterpreterShared,
     from: &Script,
     value: &Value,
-) -> Result<Wanted, Refusal> {
+) -> Result<ScriptSpawn, Refusal> {
     let table = value.as_table();
     let name = match table {
         Some(table) => text_of(table.get::<Value>("script").ok().as_ref(), "the script")?,
@@ -52,7 +52,7 @@ pub(crate) fn wanted(
         }
         limits = limits_of(table)?;
     }
-    Ok(Wanted {
+    Ok(ScriptSpawn {
         script,
         args: given,
         limits,
@@ -97,7 +97,7 @@ fn check_spawn_fields(table: &Table) -> Result<(), Refusal> {
 
 pub(super) fn spawn_process(
     lua: &Lua,
-    inner: &Arc<Inner>,
+    inner: &Arc<InterpreterShared>,
     from: &Script,
     pending: &Pending,
     mut args: MultiValue,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use mlua::{IntoLua, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
-use windlass_actor::Payload;
+use windlass_value::Payload;
 
 use super::{ask, ask_process, function, random, text_of, tried, without_prelude};
-use crate::interpreter::Inner;
+use crate::interpreter::InterpreterShared;
 use crate::script::Script;
 use crate::value::Buffer;
 use crate::{compile_cost, date, json};
@@ -14,7 +14,7 @@ use crate::{compile_cost, date, json};
 pub(super) fn add_world(
     lua: &Lua,
     native: &Table,
-    inner: &Arc<Inner>,
+    inner: &Arc<InterpreterShared>,
     script: &Arc<Script>,
 ) -> mlua::Result<()> {
     native.set(

@@ -4,20 +4,20 @@ use std::mem;
 
 use mlua::{Lua, LuaString, MultiValue, Value};
 
-use super::steps::Complaint;
+use super::steps::PatternProblem;
 
 /// The reasons that a function of patterns returns no result.
 #[derive(Debug)]
 pub(super) enum PatternError {
     /// What the script did wrong.
-    Complaint(Complaint),
+    PatternProblem(PatternProblem),
     /// What Lua says: that there is no memory left.
     Lua(mlua::Error),
 }
 
-impl From<Complaint> for PatternError {
-    fn from(complaint: Complaint) -> PatternError {
-        PatternError::Complaint(complaint)
+impl From<PatternProblem> for PatternError {
+    fn from(complaint: PatternProblem) -> PatternError {
+        PatternError::PatternProblem(complaint)
     }
 }
 
@@ -39,7 +39,8 @@ impl Arguments<'_> {
         self.values.get(number - 1)
     }
 
-    /// Takes a text, or a number as one. Takes, because references into Lua cost more than short matches do.
+    /// Takes a text, or a number as one. Takes, because references into Lua cost more than short
+    /// matches do.
     pub(super) fn take_text(&mut self, number: usize) -> Result<LuaString, PatternError> {
         let value = self.values.get_mut(number - 1);
         let text = match value {
@@ -100,7 +101,7 @@ impl Arguments<'_> {
 
     fn wrong(&self, number: usize, problem: &str) -> PatternError {
         let function = self.function;
-        Complaint::from(format!(
+        PatternProblem::from(format!(
             "bad argument #{number} to '{function}' ({problem})"
         ))
         .into()

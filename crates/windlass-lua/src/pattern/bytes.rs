@@ -2,9 +2,10 @@
 
 use memchr::memmem;
 
-use super::steps::{Complaint, Steps};
+use super::steps::{PatternProblem, Steps};
 
-/// How many bytes a tight loop passes for one step: it is that much faster than a turn of the matcher.
+/// How many bytes a tight loop passes for one step: it is that much faster than a turn of the
+/// matcher.
 pub(super) const BYTES_PER_STEP: usize = 8;
 
 /// A set of bytes: one bit each.
@@ -129,7 +130,7 @@ pub(super) fn is_at(
     wanted: &[u8],
     at: usize,
     steps: &mut Steps,
-) -> Result<bool, Complaint> {
+) -> Result<bool, PatternProblem> {
     const BLOCK: usize = 64;
     let Some(there) = text.get(at..).and_then(|rest| rest.get(..wanted.len())) else {
         return Ok(false);

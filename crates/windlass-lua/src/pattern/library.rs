@@ -1,18 +1,18 @@
 //! The functions that scripts call.
 //!
-//! They answer `true` and their results, or `false`, `"pattern"` and a message, which the prelude raises with the place
-//! in the script.
+//! They answer `true` and their results, or `false`, `"pattern"` and a message, which the prelude
+//! raises with the place in the script.
 
 use mlua::{Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
 
 use super::arguments::{Arguments, PatternError};
 use super::bytes::find_text;
-use super::matcher::{Captured, Found, Matcher, is_plain};
+use super::matcher::{CaptureValue, Match, Matcher, is_plain};
 use super::steps::Steps;
 use super::substitute;
 
-/// What the loops are called in tracebacks, where lines that begin so are left out. Not the name of the
-/// prelude: unlike that they may be preempted.
+/// What the loops are called in tracebacks, where lines that begin so are left out. Not the name of
+/// the prelude: unlike that they may be preempted.
 const DRIVE_NAME: &str = "=windlass:pattern";
 const DRIVE: &str = include_str!("drive.lua");
 
@@ -51,7 +51,7 @@ pub(super) fn answered(
 ) -> mlua::Result<MultiValue> {
     match answer {
         Ok(values) => Ok(values),
-        Err(PatternError::Complaint(complaint)) => {
+        Err(PatternError::PatternProblem(complaint)) => {
             (false, "pattern", &*complaint.0).into_lua_multi(lua)
         }
         Err(PatternError::Lua(error)) => Err(error),
@@ -127,7 +127,7 @@ fn following(
         None => Ok(MultiValue::new()),
     };
     next().map_err(|error| match error {
-        PatternError::Complaint(complaint) => mlua::Error::runtime(complaint.0),
+        PatternError::PatternProblem(complaint) => mlua::Error::runtime(complaint.0),
         PatternError::Lua(error) => error,
     })
 }
@@ -141,14 +141,14 @@ pub(super) fn with_captures(
     lua: &Lua,
     first: Value,
     matcher: &Matcher<'_>,
-    found: Found,
+    found: Match,
     most: usize,
 ) -> Result<MultiValue, PatternError> {
     let count = matcher.captures().min(most);
     let mut values = MultiValue::with_capacity(1 + count.max(1));
     values.push_back(first);
     if count == 0 {
-        values.push_back(value_of(lua, Captured::Text(matcher.text(found)))?);
+        values.push_back(value_of(lua, CaptureValue::Text(matcher.text(found)))?);
     }
     for index in 0..count {
         values.push_back(value_of(lua, matcher.capture(index)?)?);
@@ -156,9 +156,9 @@ pub(super) fn with_captures(
     Ok(values)
 }
 
-fn value_of(lua: &Lua, captured: Captured<'_>) -> mlua::Result<Value> {
+fn value_of(lua: &Lua, captured: CaptureValue<'_>) -> mlua::Result<Value> {
     match captured {
-        Captured::Text(text) => Ok(Value::String(lua.create_string(text)?)),
-        Captured::Position(place) => Ok(Value::Integer(place as i64)),
+        CaptureValue::Text(text) => Ok(Value::String(lua.create_string(text)?)),
+        CaptureValue::Position(place) => Ok(Value::Integer(place as i64)),
     }
 }

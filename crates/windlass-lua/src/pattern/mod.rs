@@ -1,7 +1,8 @@
 //! Lua's patterns, with an end.
 //!
-//! C's `string.find` and its like cannot be stopped, and some patterns take a time that doubles with each byte of the
-//! text. These give the same results, count their steps, and give up with an error.
+//! C's `string.find` and its like cannot be stopped, and some patterns take a time that doubles
+//! with each byte of the text. These give the same results, count their steps, and give up with an
+//! error.
 //!
 //! | file | what is there |
 //! |---|---|

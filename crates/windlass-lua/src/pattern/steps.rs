@@ -7,8 +7,9 @@ use crate::preempt::is_ending;
 /// What every call may take, however short its texts are.
 const BASE: u64 = 1_000_000;
 
-/// What it may take more for each byte of its texts, up to so many bytes. Nothing interrupts a match
-/// but its end, a kill or a limit of time: a long text is no reason to hold a worker for long.
+/// What it may take more for each byte of its texts, up to so many bytes. Nothing interrupts a
+/// match but its end, a kill or a limit of time: a long text is no reason to hold a worker for
+/// long.
 const PER_BYTE: u64 = 64;
 const BYTES: u64 = 1 << 20;
 
@@ -18,19 +19,20 @@ const PER_FURTHER_BYTE: u64 = 16;
 /// After so many steps, a few milliseconds, a match looks whether its process was ended.
 const LOOK: u64 = 1 << 20;
 
-/// What is wrong with a pattern, or with what it should be replaced by; in the words of Lua, if Lua has some.
+/// What is wrong with a pattern, or with what it should be replaced by; in the words of Lua, if Lua
+/// has some.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Complaint(pub(super) Cow<'static, str>);
+pub(super) struct PatternProblem(pub(super) Cow<'static, str>);
 
-impl From<&'static str> for Complaint {
-    fn from(text: &'static str) -> Complaint {
-        Complaint(Cow::Borrowed(text))
+impl From<&'static str> for PatternProblem {
+    fn from(text: &'static str) -> PatternProblem {
+        PatternProblem(Cow::Borrowed(text))
     }
 }
 
-impl From<String> for Complaint {
-    fn from(text: String) -> Complaint {
-        Complaint(Cow::Owned(text))
+impl From<String> for PatternProblem {
+    fn from(text: String) -> PatternProblem {
+        PatternProblem(Cow::Owned(text))
     }
 }
 
@@ -55,7 +57,7 @@ impl Steps {
     }
 
     #[inline]
-    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Complaint> {
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), PatternProblem> {
         match self.left.checked_sub(steps as u64) {
             Some(left) => {
                 self.left = left;
@@ -71,7 +73,7 @@ impl Steps {
     /// Gives up if the process was killed or has used up its time. The hook ends the process at one
     /// of the next instructions, whether or not the script catches this error.
     #[cold]
-    fn look(&mut self) -> Result<(), Complaint> {
+    fn look(&mut self) -> Result<(), PatternProblem> {
         self.next_look = self.left.saturating_sub(LOOK);
         match is_ending() {
             true => Err("the process was ended in the middle of a match".into()),
@@ -81,6 +83,6 @@ impl Steps {
 }
 
 #[cold]
-fn too_long() -> Complaint {
+fn too_long() -> PatternProblem {
     "the pattern takes too long on this text: make it simpler, or the text shorter".into()
 }

@@ -1,20 +1,20 @@
 //! `gsub`: the matches of a pattern, replaced.
 //!
-//! With a text it is done here and at once. With a function or a table, `drive.lua` asks for one match after the other
-//! and says what becomes of it.
+//! With a text it is done here and at once. With a function or a table, `drive.lua` asks for one
+//! match after the other and says what becomes of it.
 
 use mlua::{AnyUserData, IntoLuaMulti, Lua, LuaString, MultiValue, Table, UserData, Value};
 
 use super::arguments::{Arguments, PatternError, type_name};
 use super::library::{answered, with_captures};
-use super::matcher::{Captured, Found, Matcher};
-use super::steps::{Complaint, Steps};
+use super::matcher::{CaptureValue, Match, Matcher};
+use super::steps::{PatternProblem, Steps};
 
 /// A longer result is refused: it is built where the memory limit of the state does not see it.
 const MAX_RESULT: usize = 64 << 20;
 
-/// What is kept here while functions of scripts run, who may never come back; more goes into a Lua table,
-/// where it counts as memory of the script.
+/// What is kept here while functions of scripts run, who may never come back; more goes into a Lua
+/// table, where it counts as memory of the script.
 const MAX_KEPT: usize = 4096;
 
 /// What has become of the text so far.
@@ -28,7 +28,7 @@ struct Output {
 }
 
 impl Output {
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Complaint> {
+    fn append(&mut self, bytes: &[u8]) -> Result<(), PatternProblem> {
         if self.elsewhere + self.bytes.len() + bytes.len() > MAX_RESULT {
             return Err("the result is too long".into());
         }
@@ -37,14 +37,19 @@ impl Output {
     }
 
     /// Takes the subject as it is, up to here.
-    fn keep(&mut self, subject: &[u8], end: usize) -> Result<(), Complaint> {
+    fn keep(&mut self, subject: &[u8], end: usize) -> Result<(), PatternProblem> {
         self.append(&subject[self.covered..end])?;
         self.covered = end;
         Ok(())
     }
 
     /// Has this instead of a match.
-    fn replace(&mut self, subject: &[u8], found: Found, bytes: &[u8]) -> Result<(), Complaint> {
+    fn replace(
+        &mut self,
+        subject: &[u8],
+        found: Match,
+        bytes: &[u8],
+    ) -> Result<(), PatternProblem> {
         self.keep(subject, found.start)?;
         self.append(bytes)?;
         self.covered = found.end;
@@ -79,19 +84,19 @@ impl Output {
 
 /// Where a `gsub` is.
 #[derive(Debug)]
-struct Course {
+struct GsubProgress {
     output: Output,
     count: i64,
     most: i64,
     /// The last match, if there was one.
-    last: Option<Found>,
+    last: Option<Match>,
     /// Whether anything is different from the subject.
     changed: bool,
 }
 
-impl Course {
-    fn new(most: i64) -> Course {
-        Course {
+impl GsubProgress {
+    fn new(most: i64) -> GsubProgress {
+        GsubProgress {
             output: Output::default(),
             count: 0,
             most,
@@ -100,7 +105,7 @@ impl Course {
         }
     }
 
-    fn next(&mut self, matcher: &mut Matcher<'_>) -> Result<Option<Found>, Complaint> {
+    fn next(&mut self, matcher: &mut Matcher<'_>) -> Result<Option<Match>, PatternProblem> {
         let over = self.count >= self.most || (matcher.is_anchored() && self.count > 0);
         if over {
             return Ok(None);
@@ -129,16 +134,18 @@ impl Course {
 }
 
 /// A `gsub` that a function or a table of the script has its say in. Holds nothing of Lua's.
-pub(super) struct Work {
-    course: Course,
+pub(super) struct Substitution {
+    course: GsubProgress,
     steps: Steps,
-    /// How many captures it wants: a table is asked for the first only, and the others may be unfinished.
+    /// How many captures it wants: a table is asked for the first only, and the others may be
+    /// unfinished.
     captures: usize,
 }
 
-impl UserData for Work {}
+impl UserData for Substitution {}
 
-/// Begins `gsub`; does all of it if the replacement is a text. Else it gives nil, and what `drive.lua` goes on with.
+/// Begins `gsub`; does all of it if the replacement is a text. Else it gives nil, and what
+/// `drive.lua` goes on with.
 pub(super) fn substitute(arguments: &mut Arguments<'_>) -> Result<MultiValue, PatternError> {
     let (subject, pattern) = (arguments.take_text(1)?, arguments.take_text(2)?);
     let (bytes, pattern_bytes) = (subject.as_bytes(), pattern.as_bytes());
@@ -147,7 +154,7 @@ pub(super) fn substitute(arguments: &mut Arguments<'_>) -> Result<MultiValue, Pa
     match arguments.get(3) {
         Some(Value::String(_) | Value::Integer(_) | Value::Number(_)) => {
             let matcher = Matcher::new(&bytes, &pattern_bytes, steps);
-            let mut course = Course::new(most);
+            let mut course = GsubProgress::new(most);
             replace_all(
                 &mut course,
                 matcher,
@@ -158,8 +165,8 @@ pub(super) fn substitute(arguments: &mut Arguments<'_>) -> Result<MultiValue, Pa
         }
         Some(replacement @ (Value::Table(_) | Value::Function(_))) => {
             let is_function = replacement.is_function();
-            let work = Work {
-                course: Course::new(most),
+            let work = Substitution {
+                course: GsubProgress::new(most),
                 steps,
                 captures: if is_function { usize::MAX } else { 1 },
             };
@@ -173,11 +180,11 @@ pub(super) fn substitute(arguments: &mut Arguments<'_>) -> Result<MultiValue, Pa
 }
 
 fn replace_all(
-    course: &mut Course,
+    course: &mut GsubProgress,
     mut matcher: Matcher<'_>,
     subject: &[u8],
     replacement: &[u8],
-) -> Result<(), Complaint> {
+) -> Result<(), PatternProblem> {
     let as_it_is = !replacement.contains(&b'%');
     while let Some(found) = course.next(&mut matcher)? {
         course.changed = true;
@@ -196,9 +203,9 @@ fn replace_all(
 fn expand(
     output: &mut Output,
     matcher: &mut Matcher<'_>,
-    found: Found,
+    found: Match,
     replacement: &[u8],
-) -> Result<(), Complaint> {
+) -> Result<(), PatternProblem> {
     let mut rest = replacement;
     while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
         // A long replacement can be made of captures that are empty.
@@ -210,8 +217,8 @@ fn expand(
         match named {
             b'%' => output.append(b"%")?,
             b'0'..=b'9' => match named_capture(matcher, found, usize::from(named - b'0'))? {
-                Captured::Text(text) => output.append(text)?,
-                Captured::Position(place) => output.append(place.to_string().as_bytes())?,
+                CaptureValue::Text(text) => output.append(text)?,
+                CaptureValue::Position(place) => output.append(place.to_string().as_bytes())?,
             },
             _ => return Err(invalid_use()),
         }
@@ -220,19 +227,19 @@ fn expand(
     output.append(rest)
 }
 
-fn invalid_use() -> Complaint {
+fn invalid_use() -> PatternProblem {
     "invalid use of '%' in replacement string".into()
 }
 
 /// `%0` is the match, and so is `%1` if there are no captures.
 fn named_capture<'a>(
     matcher: &Matcher<'a>,
-    found: Found,
+    found: Match,
     number: usize,
-) -> Result<Captured<'a>, Complaint> {
+) -> Result<CaptureValue<'a>, PatternProblem> {
     match number {
-        0 => Ok(Captured::Text(matcher.text(found))),
-        1 if matcher.captures() == 0 => Ok(Captured::Text(matcher.text(found))),
+        0 => Ok(CaptureValue::Text(matcher.text(found))),
+        1 if matcher.captures() == 0 => Ok(CaptureValue::Text(matcher.text(found))),
         _ if number > matcher.captures() => Err(format!("invalid capture index %{number}").into()),
         _ => matcher.capture(number - 1),
     }
@@ -246,11 +253,12 @@ pub(super) fn advance(
     lua: &Lua,
     (holder, subject, pattern, pieces, value): AdvanceArguments,
 ) -> mlua::Result<MultiValue> {
-    let turn = |work: &mut Work| go_on(lua, work, &subject, &pattern, &pieces, value);
+    let turn = |work: &mut Substitution| go_on(lua, work, &subject, &pattern, &pieces, value);
     let answer = turn(&mut *holder.borrow_mut()?);
     let goes_on = matches!(&answer, Ok(values) if values.front().is_some_and(Value::is_nil));
     if !goes_on {
-        // What was collected does not wait for the garbage collector, which does not see how much it is.
+        // What was collected does not wait for the garbage collector, which does not see how much
+        // it is.
         holder.destroy()?;
     }
     answered(lua, answer)
@@ -258,7 +266,7 @@ pub(super) fn advance(
 
 fn go_on(
     lua: &Lua,
-    work: &mut Work,
+    work: &mut Substitution,
     subject: &LuaString,
     pattern: &LuaString,
     pieces: &Table,
@@ -285,9 +293,9 @@ fn go_on(
 /// Has the value of a function or a table instead of a match; nil and false leave it.
 fn settle(
     lua: &Lua,
-    course: &mut Course,
+    course: &mut GsubProgress,
     subject: &[u8],
-    found: Found,
+    found: Match,
     value: Value,
 ) -> Result<(), PatternError> {
     let text = match &value {
@@ -298,7 +306,7 @@ fn settle(
     };
     let Some(text) = text else {
         let kind = type_name(&value);
-        return Err(Complaint::from(format!("invalid replacement value (a {kind})")).into());
+        return Err(PatternProblem::from(format!("invalid replacement value (a {kind})")).into());
     };
     course.changed = true;
     course.output.replace(subject, found, &text.as_bytes())?;

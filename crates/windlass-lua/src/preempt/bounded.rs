@@ -225,7 +225,7 @@ unsafe extern "C-unwind" fn insert(state: *mut lua_State) -> c_int {
     }
 }
 
-/// `table.remove(list, position)`.
+/// Implements `table.remove(list, position)`.
 unsafe extern "C-unwind" fn remove(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with a state that runs; rule 4.
     unsafe {
@@ -300,7 +300,7 @@ unsafe extern "C-unwind" fn unpack(state: *mut lua_State) -> c_int {
     }
 }
 
-/// `table.sort(list, before)`.
+/// Implements `table.sort(list, before)`.
 unsafe extern "C-unwind" fn sort(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with a state that runs; rule 4.
     unsafe {

@@ -1,13 +1,13 @@
 //! Lua's coroutines, for code that is preempted.
 //!
-//! A coroutine of a script runs inside a task, which is a coroutine itself. When the task waits or is preempted inside of
-//! it, the yield goes outwards through every coroutine up to the task, and back in the same way when the task goes on: who
-//! resumed the coroutine does not notice.
+//! A coroutine of a script runs inside a task, which is a coroutine itself. When the task waits or
+//! is preempted inside of it, the yield goes outwards through every coroutine up to the task, and
+//! back in the same way when the task goes on: who resumed the coroutine does not notice.
 
 use mlua::ffi::{self, lua_State};
 use mlua::{Lua, Table};
 
-use super::{YieldReason, here, hook};
+use super::{YieldReason, hook, thread_state};
 
 /// The place of the table of coroutines that are between two halves of such a yield.
 const BUSY: i32 = ffi::lua_upvalueindex(1);
@@ -39,19 +39,20 @@ unsafe fn go(outer: *mut lua_State, inner: *mut lua_State, given: i32) -> Corout
         ffi::lua_xmove(outer, inner, given);
         let open = ffi::lua_isyieldable(outer) != 0;
         if !open {
-            here::block(1);
+            thread_state::block(1);
         }
         let mut results = 0;
-        here::set_innermost(inner);
+        thread_state::set_innermost(inner);
         let status = ffi::lua_resume(inner, outer, given, &mut results);
-        here::set_innermost(outer);
+        thread_state::set_innermost(outer);
         if !open {
-            here::block(-1);
+            thread_state::block(-1);
         }
         let yielded = status == ffi::LUA_YIELD;
-        let outwards = yielded && here::yield_reason() != YieldReason::Yielded;
+        let outwards = yielded && thread_state::yield_reason() != YieldReason::Yielded;
         if !outwards
-            && here::slice(|slice| slice.granularity().is_none() && slice.is_over(0)) == Some(true)
+            && thread_state::slice(|slice| slice.granularity().is_none() && slice.is_over(0))
+                == Some(true)
         {
             // Entered again: the signal may have hit the other one a moment too late.
             hook::soon(outer);
@@ -105,7 +106,7 @@ unsafe fn is_busy(outer: *mut lua_State, inner: i32) -> bool {
     }
 }
 
-/// `coroutine.resume(co, ...)`.
+/// Implements `coroutine.resume(co, ...)`.
 unsafe extern "C-unwind" fn resume(state: *mut lua_State) -> i32 {
     // SAFETY: Lua calls this with a state that runs; rule 4.
     unsafe {
@@ -223,7 +224,7 @@ unsafe fn unwrapped(
     }
 }
 
-/// `coroutine.create(f)`.
+/// Implements `coroutine.create(f)` for scripts.
 unsafe extern "C-unwind" fn create(state: *mut lua_State) -> i32 {
     // SAFETY: Lua calls this with a state that runs; rule 4.
     unsafe {
@@ -235,7 +236,7 @@ unsafe extern "C-unwind" fn create(state: *mut lua_State) -> i32 {
     }
 }
 
-/// `coroutine.wrap(f)`.
+/// Implements `coroutine.wrap(f)` for scripts.
 unsafe extern "C-unwind" fn wrap(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
@@ -257,10 +258,10 @@ unsafe extern "C-unwind" fn wrap(state: *mut lua_State) -> i32 {
 unsafe extern "C-unwind" fn yield_(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
-        if here::is_base(state) {
+        if thread_state::is_base(state) {
             return ffi::luaL_error(state, c"attempt to yield from outside a coroutine".as_ptr());
         }
-        here::set_yield_reason(YieldReason::Yielded);
+        thread_state::set_yield_reason(YieldReason::Yielded);
         ffi::lua_yield(state, ffi::lua_gettop(state))
     }
 }
@@ -269,7 +270,7 @@ unsafe extern "C-unwind" fn yield_(state: *mut lua_State) -> i32 {
 unsafe extern "C-unwind" fn suspend(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
-        if ffi::lua_isyieldable(state) == 0 || !here::is_open() {
+        if ffi::lua_isyieldable(state) == 0 || !thread_state::is_open() {
             // As the host says that something went wrong: the prelude knows where.
             ffi::lua_pushboolean(state, 0);
             ffi::lua_pushstring(state, c"cannot_wait".as_ptr());
@@ -280,12 +281,12 @@ unsafe extern "C-unwind" fn suspend(state: *mut lua_State) -> i32 {
             );
             return 3;
         }
-        here::set_yield_reason(YieldReason::Suspended);
+        thread_state::set_yield_reason(YieldReason::Suspended);
         ffi::lua_yield(state, ffi::lua_gettop(state))
     }
 }
 
-/// `coroutine.close(co)`.
+/// Implements `coroutine.close(co)` for scripts.
 unsafe extern "C-unwind" fn close(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
@@ -295,11 +296,11 @@ unsafe extern "C-unwind" fn close(state: *mut lua_State) -> i32 {
             return ffi::luaL_error(state, c"cannot close a running coroutine".as_ptr());
         }
         // Its variables are closed by code of the script.
-        here::block(1);
-        here::set_innermost(inner);
+        thread_state::block(1);
+        thread_state::set_innermost(inner);
         let status = ffi::lua_closethread(inner, state);
-        here::set_innermost(state);
-        here::block(-1);
+        thread_state::set_innermost(state);
+        thread_state::block(-1);
         if status == ffi::LUA_OK {
             ffi::lua_pushboolean(state, 1);
             return 1;
@@ -326,7 +327,7 @@ unsafe fn has_frames(inner: *mut lua_State) -> bool {
 unsafe extern "C-unwind" fn current(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
-        ffi::lua_pushinteger(state, here::task() as ffi::lua_Integer);
+        ffi::lua_pushinteger(state, thread_state::task() as ffi::lua_Integer);
         1
     }
 }
@@ -388,11 +389,12 @@ pub(super) fn library(lua: &Lua) -> mlua::Result<Table> {
         (c"guard", guard),
         (c"is_task", is_task),
     ];
-    // SAFETY: rules 1 and 2: exec_raw gives a state that this thread has locked, in a protected call.
+    // SAFETY: rules 1 and 2: exec_raw gives a state that this thread has locked, in a protected
+    // call.
     unsafe {
         lua.exec_raw((), |state| {
             ffi::lua_createtable(state, 0, functions.len() as i32);
-            // Weak: a coroutine that nobody has any more is not kept.
+            // Weak: a coroutine without another reference is not kept.
             ffi::lua_newtable(state);
             ffi::lua_newtable(state);
             ffi::lua_pushstring(state, c"k".as_ptr());
@@ -412,7 +414,7 @@ pub(super) fn library(lua: &Lua) -> mlua::Result<Table> {
 unsafe extern "C-unwind" fn is_task(state: *mut lua_State) -> i32 {
     // SAFETY: as `create`.
     unsafe {
-        ffi::lua_pushboolean(state, i32::from(here::is_base(state)));
+        ffi::lua_pushboolean(state, i32::from(thread_state::is_base(state)));
         1
     }
 }

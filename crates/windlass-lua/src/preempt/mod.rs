@@ -1,47 +1,51 @@
 //! Preemption: the one place of this crate with unsafe code.
 //!
-//! A tight Lua loop runs at full speed, without a hook. When its slice is over, somebody else sends a signal to its
-//! thread; the handler installs a hook that fires at the next instruction, and the hook yields. Where
-//! instructions count (in recordings and simulations), the hook is always there.
+//! A tight Lua loop runs at full speed, without a hook. When its slice is over, another thread
+//! sends a signal to its thread; the handler installs a hook that fires at the next instruction,
+//! and the hook yields. Where instructions count (in recordings and simulations), the hook is
+//! always there.
 //!
 //! # Who is where
-//! One Lua task runs on a thread at a time. It is a coroutine, its *base*, and may be inside coroutines of its own, of
-//! which the *innermost* runs. `here.rs` has both in a thread-local.
+//! One Lua task runs on a thread at a time. It is a coroutine, its *base*, and may be inside
+//! coroutines of its own, of which the *innermost* runs. `thread_state.rs` has both in a
+//! thread-local.
 //!
 //! # Rules that the unsafe blocks cite
-//! 1. *The state is alive*: a `lua_State` pointer is used only while something keeps its coroutine: the stack of a state
-//!    that is running, or the [`Thread`](mlua::Thread) that [`drive`] was given.
-//! 2. *One thread*: a Lua state is touched by the thread that holds mlua's lock of it. The handler of a signal runs on
-//!    that very thread, in between two of its instructions, and touches only what Lua documents as safe from a handler
-//!    (`lua_sethook`, for a state that is running).
-//! 3. *The innermost is set before it runs, and replaced after*: compiler fences on both sides. A signal that
-//!    comes in between hits a state that is alive and does not run: the hook fires when it does, finds no request, and
-//!    goes. The request itself is found when the outer state looks for it (`entered again`).
-//! 4. *No frame with a destructor is jumped over*: functions that Lua calls hold no value with one where they
-//!    raise or yield.
-//! 5. *A borrowed slice or budget is there*: its pointer is set for the time of one `drive`, by a guard that takes it out
-//!    again however that ends, and lent for the time of a call only.
+//! 1. *The state is alive*: a `lua_State` pointer is used only while something keeps its coroutine:
+//!    the stack of a state that is running, or the [`Thread`](mlua::Thread) that [`drive`] was
+//!    given.
+//! 2. *One thread*: a Lua state is touched by the thread that holds mlua's lock of it. The handler
+//!    of a signal runs on that very thread, in between two of its instructions, and touches only
+//!    what Lua documents as safe from a handler (`lua_sethook`, for a state that is running).
+//! 3. *The innermost is set before it runs, and replaced after*: compiler fences on both sides. A
+//!    signal that comes in between hits a state that is alive and does not run: the hook fires when
+//!    it does, finds no request, and goes. The request itself is found when the outer state looks
+//!    for it (`entered again`).
+//! 4. *No frame with a destructor is jumped over*: functions that Lua calls hold no value with one
+//!    where they raise or yield.
+//! 5. *A borrowed slice or budget is there*: its pointer is set for the time of one `drive`, by a
+//!    guard that takes it out again however that ends, and lent for the time of a call only.
 //! 6. *A hook that yields stays installed*: its next firing without a request removes it.
 
 #![allow(unsafe_code, reason = "see the rules above")]
 
 mod bounded;
 mod coroutine;
-mod here;
 mod hook;
 mod signal;
+mod thread_state;
 
 use mlua::ffi;
 use mlua::{IntoLuaMulti, Lua, MultiValue, Table, Thread};
 use windlass_vm::Budget;
 
-pub(crate) use here::{Guard, is_ending, is_thrown, with_budget};
 pub use signal::SignalError;
 pub(crate) use signal::{bell, install};
+pub(crate) use thread_state::{Guard, is_ending, is_thrown, with_budget};
 
-/// Code of this source keeps what tasks of one state share. It is left alone for as long as it usually takes; where it
-/// takes longer (queues without end, or ones that a script has tampered with), other processes get their turn, but no
-/// other task of the same state.
+/// Code of this source keeps what tasks of one state share. It is left alone for as long as it
+/// usually takes; where it takes longer (queues without end, or ones that a script has tampered
+/// with), other processes get their turn, but no other task of the same state.
 ///
 /// This is the source of functions whose names and lines were left out when they were compiled.
 /// Scripts cannot have any: they load no bytecode.
@@ -55,7 +59,7 @@ pub(crate) trait Slice {
     /// Whether a task that cannot yield where it is has to be thrown out.
     fn must_end(&self) -> bool;
 
-    /// Whether every end of a slice throws it out, because there is nobody to go on with it later.
+    /// Returns whether every end of a slice throws the code out, because nothing resumes it later.
     fn throws(&self) -> bool {
         false
     }
@@ -87,7 +91,8 @@ pub(crate) enum ResumeOutcome {
     Suspended,
     /// Its slice is over.
     Preempted,
-    /// Its slice is over inside the prelude: no other task of its state may run before it has gone on.
+    /// Its slice is over inside the prelude: no other task of its state may run before it has gone
+    /// on.
     PreemptedInside,
     /// An error that nothing caught: this value, and a traceback.
     Failed,
@@ -101,7 +106,7 @@ enum YieldReason {
     Yielded,
     /// The task waits.
     Suspended,
-    /// The hook.
+    /// The hook yielded.
     Preempted,
     /// The hook, in code of the prelude.
     PreemptedInside,
@@ -118,8 +123,8 @@ pub(crate) fn drive(
     let mut outcome = ResumeOutcome::Failed;
     let at = &mut outcome;
     let memory = guard.memory();
-    // SAFETY: rule 1, the task is borrowed for as long as this takes; rule 4, nothing in the closure has a
-    // destructor, and an error that passes through it leaves it to `exec_raw`.
+    // SAFETY: rule 1, the task is borrowed for as long as this takes; rule 4, nothing in the
+    // closure has a destructor, and an error that passes through it leaves it to `exec_raw`.
     let values = unsafe {
         lua.exec_raw::<MultiValue>(args, |state| {
             limit(lua, memory);
@@ -128,12 +133,13 @@ pub(crate) fn drive(
         })
     };
     // An error of the interpreter itself may have passed by.
-    here::leave();
+    thread_state::leave();
     limit(lua, memory.map(|memory| memory.saturating_add(HEADROOM)));
     Ok((outcome, values?))
 }
 
-/// What the host may use beyond a state's limit, so that a script that has used up its memory can be told so.
+/// What the host may use beyond a state's limit, so that a script that has used up its memory gets
+/// an error.
 const HEADROOM: usize = 256 << 10;
 
 fn limit(lua: &Lua, memory: Option<usize>) {
@@ -162,13 +168,15 @@ unsafe fn resume_base(
             hook::every(base, count);
         }
         let mut results = 0;
-        here::enter(base, guard);
-        if guard.granularity().is_none() && here::slice(|slice| slice.is_over(0)) == Some(true) {
+        thread_state::enter(base, guard);
+        if guard.granularity().is_none()
+            && thread_state::slice(|slice| slice.is_over(0)) == Some(true)
+        {
             // The signal came before there was anything to interrupt.
             hook::soon(base);
         }
         let status = ffi::lua_resume(base, state, given, &mut results);
-        let why = here::leave();
+        let why = thread_state::leave();
         match status {
             ffi::LUA_OK | ffi::LUA_YIELD => {
                 ffi::luaL_checkstack(state, results + 1, std::ptr::null());

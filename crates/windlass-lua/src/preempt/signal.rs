@@ -9,7 +9,7 @@ use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 use windlass_vm::Bell;
 
-use super::{here, hook};
+use super::{hook, thread_state};
 
 /// The signal could not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,8 @@ pub(crate) fn install(signal: i32) -> Result<(), SignalError> {
     if *installed & (1 << signal) != 0 {
         return Ok(());
     }
-    // SAFETY: the structures are plain data, filled as sigaction(2) says; the handler keeps to rule 2.
+    // SAFETY: the structures are plain data, filled as sigaction(2) says; the handler keeps to rule
+    // 2.
     let result = unsafe {
         let mut action: libc::sigaction = zeroed();
         action.sa_sigaction = handle as *const () as usize;
@@ -78,14 +79,15 @@ unsafe extern "C" fn handle(
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    let state = here::innermost();
+    let state = thread_state::innermost();
     if !state.is_null() {
         // SAFETY: rules 2 and 3.
         unsafe { hook::soon(state) };
     }
     let before = BEFORE[signal as usize].load(Ordering::Acquire);
     if before != 0 {
-        // SAFETY: it was installed as a handler by somebody else; one that takes the number only ignores the rest.
+        // SAFETY: it was installed as a handler by other code; one that takes the number only
+        // ignores the rest.
         unsafe {
             let before: Handler = std::mem::transmute::<usize, Handler>(before);
             before(signal, info, context);
@@ -101,8 +103,8 @@ struct ThreadBell {
 
 impl Bell for ThreadBell {
     fn ring(&self) {
-        // SAFETY: a system call without pointers. A thread that has ended is not found; another with its number
-        // that runs no Lua ignores the signal.
+        // SAFETY: a system call without pointers. A thread that has ended is not found; another
+        // with its number that runs no Lua ignores the signal.
         unsafe {
             libc::syscall(libc::SYS_tgkill, libc::getpid(), self.thread, self.signal);
         }
@@ -119,7 +121,7 @@ pub(crate) fn bell(signal: i32) -> Arc<dyn Bell> {
         Some((of, bell)) if *of == signal => bell.clone(),
         _ => {
             // Touched before a handler can come.
-            here::innermost();
+            thread_state::innermost();
             // SAFETY: a system call without arguments.
             let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
             let made: Arc<dyn Bell> = Arc::new(ThreadBell { thread, signal });

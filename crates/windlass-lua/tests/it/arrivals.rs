@@ -1,8 +1,9 @@
 //! What arrives at a process: as it was sent, or as an error that the process can catch.
 
-use windlass_actor::{Message, Payload};
+use windlass_actor::Message;
 use windlass_lua::{Interpreter, Script};
 use windlass_runtime::task::yield_now;
+use windlass_value::Payload;
 use windlass_vm::{Limits, SpawnOptions};
 
 use crate::support::{everywhere, value};
@@ -18,7 +19,7 @@ const SAME: &str = r#"
     end
 "#;
 
-/// A process that receives until it is told to stop, and gives what it got: the payloads, or the
+/// A process that receives until it is cancelled, and returns what it got: the payloads, or the
 /// kinds of the errors.
 const RECEIVER: &str = r#"
     function main()

@@ -180,7 +180,8 @@ fn what_is_published_has_to_fit_into_the_memory_of_the_component() {
     assert!(said.contains("takes more than"), "{said}");
 }
 
-/// A Lua component with the outputs `used`, at which an edge begins, and `spare`, at which none does.
+/// A Lua component with the outputs `used`, at which an edge begins, and `spare`, at which none
+/// does.
 fn with_spare_output(script: &str) -> String {
     format!(
         "schema_version: 2
@@ -213,7 +214,8 @@ fn what_is_published_at_a_declared_output_without_an_edge_is_dropped_and_counted
     assert!(result.is_ok(), "{:?}", result.errors);
     assert_eq!(delivered(&result), 3.0);
     assert_eq!(unconnected(&result), Some(3.0));
-    // What cannot be published is a mistake at any output, and so is an output that is not declared.
+    // What cannot be published is a mistake at any output, and so is an output that is not
+    // declared.
     let script = "function execute() publish('spare', print) end";
     let result = run(&with_spare_output(script), 1);
     let said = &result.errors[0].message;

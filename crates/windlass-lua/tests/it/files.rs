@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_actor::{ExitReason, Message, Payload};
+use windlass_actor::{ExitReason, Message};
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_lua::{Interpreter, Sandbox};
+use windlass_value::Payload;
 use windlass_vm::{Exception, Placement, Vm};
 
 use crate::support::{BOTH, real};
@@ -280,7 +281,7 @@ fn a_process_goes_on_with_new_code_and_keeps_its_state() {
                 said.as_str().unwrap_or_default().contains("counter.lua:1:"),
                 "{said:?}"
             );
-            // Somebody else says that the file has changed.
+            // Another thread says that the file has changed.
             folder.write("counter.lua", &COUNTER.replace("VERSION", "watched"));
             assert_eq!(lua.changed(folder.path("counter.lua")), 1);
             let host = lua.vm().host().clone();

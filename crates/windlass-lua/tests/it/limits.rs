@@ -283,7 +283,8 @@ fn code_that_never_comes_back_uses_up_its_time() {
     }
 }
 
-/// V2: spinners on all workers; a new task starts within slice + 5 ms (ten times as much here), and they share.
+/// V2: spinners on all workers; a new task starts within slice + 5 ms (ten times as much here), and
+/// they share.
 #[test]
 fn v2_spinners_share_and_let_others_in_in_real_time() {
     for placement in BOTH {
@@ -397,8 +398,8 @@ fn a_process_is_killed_in_the_middle_of_a_match() {
     }
 }
 
-/// Lua calls a message handler where the error is thrown. A kill is thrown from a hook, and inside of
-/// a hook no other hook is called: a handler that never ends could not be ended.
+/// Lua calls a message handler where the error is thrown. A kill is thrown from a hook, and inside
+/// of a hook no other hook is called: a handler that never ends could not be ended.
 #[test]
 fn a_message_handler_that_never_ends_does_not_survive_a_kill() {
     for placement in BOTH {

@@ -5,7 +5,8 @@ use std::fs;
 use std::sync::Arc;
 use windlass_core::sync::Mutex;
 use windlass_lua::{Interpreter, Printed};
-use windlass_vm::{Placement, RecordingError, Vm};
+use windlass_record::RecordingError;
+use windlass_vm::{Placement, Vm};
 
 use crate::files::Folder;
 use crate::support::real;
@@ -156,4 +157,41 @@ fn another_sleep_is_found_out() {
             "{said}"
         );
     });
+}
+
+/// What a guest sends, prints and returns is compared, although none of it comes from outside.
+#[test]
+fn another_message_text_or_result_is_found_out() {
+    let script = |topic: &str, sent: u32, printed: u32, returned: u32| {
+        format!(
+            "function main()
+                send(process.self(), '{topic}', {{ amount = {sent} }})
+                print('printed {printed}')
+                return {returned}
+            end"
+        )
+    };
+    let changes = [
+        (script("order", 2, 1, 1), "{\\\"amount\\\":2}"),
+        (script("odrer", 1, 1, 1), "sent odrer"),
+        (script("order", 1, 2, 1), "printed printed 2"),
+        (script("order", 1, 1, 2), "done 2"),
+    ];
+    for (changed, expected) in changes {
+        let folder = Folder::new(&[("main.lua", &script("order", 1, 1, 1))]);
+        let path = folder.path("recording");
+        real(|| async {
+            let vm = Vm::builder().record(&path).build().expect("a VM");
+            once(&folder, vm.clone()).await;
+            vm.end_recording().await.expect("it is written");
+        });
+        folder.write("main.lua", &changed);
+        real(|| async {
+            let vm = Vm::builder().replay(&path).build().expect("a VM");
+            once(&folder, vm.clone()).await;
+            let differs = vm.replayed().await.expect_err("it does something else");
+            let said = differs.to_string();
+            assert!(said.contains(expected), "{expected}: {said}");
+        });
+    }
 }

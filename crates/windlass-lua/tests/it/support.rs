@@ -3,10 +3,11 @@
 use std::future::Future;
 use std::time::Duration;
 
-use windlass_actor::{Exit, Payload};
+use windlass_actor::Exit;
 use windlass_lua::{Interpreter, Script};
 use windlass_runtime::Runtime;
 use windlass_runtime::time::timeout;
+use windlass_value::Payload;
 use windlass_vm::{Placement, Vm};
 
 /// Whatever takes this long has not been woken.

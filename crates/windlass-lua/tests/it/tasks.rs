@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use windlass_actor::Payload;
 use windlass_lua::Interpreter;
 use windlass_runtime::time::timeout;
+use windlass_value::Payload;
 use windlass_vm::Vm;
 
 use crate::support::{BOTH, everywhere, failure, interpreter, real, value};
@@ -220,7 +220,7 @@ everywhere! {
     }
 }
 
-/// Not in the simulator: while somebody is always ready, its time does not go on.
+/// Not in the simulator: while a task is always ready, its time does not go on.
 #[test]
 fn a_loop_of_tasks_that_yield_lets_others_in() {
     for placement in BOTH {
@@ -237,8 +237,8 @@ fn a_loop_of_tasks_that_yield_lets_others_in() {
     }
 }
 
-/// A slice may end inside a function of ours that takes long: other processes run then, but no task that could see a queue
-/// half changed.
+/// A slice may end inside a function of ours that takes long: other processes run then, but no task
+/// that could see a queue half changed.
 #[test]
 fn a_long_queue_is_whole_though_slices_end_inside_of_it() {
     let text = "

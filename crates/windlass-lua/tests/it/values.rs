@@ -1,7 +1,7 @@
 //! What values are on their way.
 
-use windlass_actor::Payload;
 use windlass_lua::Interpreter;
+use windlass_value::Payload;
 
 use crate::support::{everywhere, value};
 

@@ -24,8 +24,8 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Why a type cannot have this role. A type that is at no boundary by itself may be put at one if it
-/// has ports on the side of the graph.
+/// Why a type cannot have this role. A type that is at no boundary by itself may be put at one if
+/// it has ports on the side of the graph.
 fn mismatch(role: BoundaryRole, descriptor: &Descriptor) -> Option<String> {
     use BoundaryRole::{Input, InputOutput, Output, Processing};
     let receives = descriptor.open_ports || !descriptor.inputs.is_empty();
@@ -56,7 +56,7 @@ fn both_kinds(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if roles.iter().any(is_there) {
             continue;
         }
-        // A type that nobody knows may well be what is missing.
+        // An unknown type may well be the boundary that is missing.
         let (code, message) = match unknown {
             true => (
                 Code::DiagnosticNote,

@@ -25,7 +25,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             );
         }
         if context.graph.schema_version < 2 && came_with_version_2(name) {
-            let message = "component types `windlass.*` came with schema version 2";
+            let message = format!("component type {name:?} came with schema version 2");
             let path = format!("components[{place}].type");
             let finding = Diagnostic::new(Code::GraphValidationError, path, message);
             found.push(
@@ -85,7 +85,7 @@ fn timeout(context: &Context<'_>, place: usize, found: &mut Vec<Diagnostic>) {
         let finding = Diagnostic::new(Code::GraphValidationError, &*path, message);
         found.push(finding.component(&component.id).fix("remove one of them"));
     }
-    // Of a type that nobody knows nothing is known.
+    // An unknown type may do anything.
     let stays = |descriptor: &Descriptor| !descriptor.preemptible;
     if context.descriptor(place).is_some_and(stays) {
         let message = format!(
@@ -114,7 +114,8 @@ fn start_order(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             needed_by[other].push(place);
         }
     }
-    // What needs nothing and what nobody needs is in no cycle; what is left when these are gone is.
+    // A component that depends on none, or that none depends on, is in no cycle. These are taken
+    // away until only components in cycles are left.
     let mut left = vec![true; components.len()];
     remove_free(&mut left, &needs, &needed_by);
     remove_free(&mut left, &needed_by, &needs);

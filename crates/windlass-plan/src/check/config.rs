@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::context::Context;
 use crate::catalog::{ConfigField, ConfigKind};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::expression::Expression;
 use crate::suggest::did_you_mean;
 
 pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
@@ -92,7 +93,7 @@ fn fault(field: &ConfigField, value: &Value) -> Option<(String, String)> {
         ConfigKind::Bool => value.is_boolean(),
         ConfigKind::Integer => value.is_i64() || value.is_u64(),
         ConfigKind::Number => value.is_number(),
-        ConfigKind::String => value.is_string(),
+        ConfigKind::String | ConfigKind::Expression(_) => value.is_string(),
         ConfigKind::List => value.is_array(),
         ConfigKind::Map => value.is_object(),
         ConfigKind::Any => true,
@@ -102,13 +103,19 @@ fn fault(field: &ConfigField, value: &Value) -> Option<(String, String)> {
             ConfigKind::Bool => "true or false",
             ConfigKind::Integer => "a whole number",
             ConfigKind::Number => "a number",
-            ConfigKind::String => "a string",
+            ConfigKind::String | ConfigKind::Expression(_) => "a string",
             ConfigKind::List => "a list",
             ConfigKind::Map => "a map",
             ConfigKind::Any => "anything",
         };
         let message = format!("`{}` has to be {wanted}", field.name);
         return Some((message, format!("write {wanted}")));
+    }
+    if let (ConfigKind::Expression(names), Some(source)) = (field.kind, value.as_str()) {
+        let error = Expression::compile(source, names).err()?;
+        let message = format!("{source:?} is no expression: {error}");
+        let fix = "correct it; docs/components.md lists what expressions may have";
+        return Some((message, fix.to_owned()));
     }
     if let Some(number) = value.as_f64() {
         if let Some(min) = field.min

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::{Level, Machine};
+use super::{HostInfo, Level};
 use crate::catalog::{Catalog, Descriptor};
 use crate::model::{BoundaryRole, Edge, Graph, Lane};
 use crate::suggest::did_you_mean;
@@ -16,7 +16,7 @@ const MAX_SUGGESTIONS: usize = 16;
 pub(super) struct Context<'a> {
     pub(super) graph: &'a Graph,
     pub(super) level: Level,
-    pub(super) machine: &'a Machine,
+    pub(super) host: &'a HostInfo,
     pub(super) catalog: &'a dyn Catalog,
     components: HashMap<&'a str, usize>,
     lanes: HashMap<&'a str, usize>,
@@ -33,7 +33,7 @@ impl<'a> Context<'a> {
         graph: &'a Graph,
         catalog: &'a dyn Catalog,
         level: Level,
-        machine: &'a Machine,
+        host: &'a HostInfo,
     ) -> Context<'a> {
         let components = places(graph.components.iter().map(|c| c.id.as_str()));
         let mut incoming = vec![Vec::new(); graph.components.len()];
@@ -49,7 +49,7 @@ impl<'a> Context<'a> {
         Context {
             graph,
             level,
-            machine,
+            host,
             catalog,
             components,
             lanes: places(graph.lanes.iter().map(|lane| lane.id.as_str())),
@@ -60,8 +60,8 @@ impl<'a> Context<'a> {
                 .iter()
                 .map(|component| {
                     let written = catalog.descriptor(&component.type_name)?;
-                    // What is wrong with the ports of a configuration is for `config.rs` to say. Until it is
-                    // corrected, any port may be meant.
+                    // What is wrong with the ports of a configuration is for `config.rs` to say.
+                    // Until it is corrected, any port may be meant.
                     let resolved = written.for_config(&component.config);
                     Some(resolved.unwrap_or_else(|_| Cow::Owned(written.clone().open_ports())))
                 })
@@ -86,13 +86,14 @@ impl<'a> Context<'a> {
             .map(|&place| (place, &self.graph.edges[place]))
     }
 
-    /// Whether an earlier component has the same id. That is an error of its own, and edges end at the first.
+    /// Whether an earlier component has the same id. That is an error of its own, and edges end at
+    /// the first.
     pub(super) fn is_duplicate(&self, component: usize) -> bool {
         self.component(&self.graph.components[component].id) != Some(component)
     }
 
-    /// Whether an edge that leads nowhere may be meant for this input: one to a component that does not exist, or to a
-    /// port that this component does not have. That is an error of its own.
+    /// Whether an edge that leads nowhere may be meant for this input: one to a component that does
+    /// not exist, or to a port that this component does not have. That is an error of its own.
     pub(super) fn may_be_meant(&self, component: usize, input: &str) -> bool {
         let has_port = |port: &str| {
             self.descriptor(component)
@@ -107,7 +108,7 @@ impl<'a> Context<'a> {
         self.descriptors[component].as_deref()
     }
 
-    /// The role of a component: as written, or else its type's; none if nobody knows.
+    /// The role of a component: as written, or else its type's; none if the type is unknown.
     pub(super) fn role(&self, component: usize) -> Option<BoundaryRole> {
         let written = self.graph.components[component].boundary.role;
         written.or_else(|| self.descriptor(component).map(|d| d.boundary_role))
@@ -122,14 +123,14 @@ impl<'a> Context<'a> {
             .unwrap_or_else(|| "register it, or use another type".to_owned())
     }
 
-    /// A fix for a component's id that nobody has.
+    /// Returns a fix for an id that no component has.
     pub(super) fn similar_component(&self, id: &str) -> String {
         let ids = self.graph.components.iter().map(|c| c.id.as_str());
         self.similar(id, ids)
             .unwrap_or_else(|| format!("add a component \"{id}\", or name another"))
     }
 
-    /// A fix for a lane's id that nobody has.
+    /// Returns a fix for an id that no lane has.
     pub(super) fn similar_lane(&self, id: &str) -> String {
         let ids = self.graph.lanes.iter().map(|lane| lane.id.as_str());
         self.similar(id, ids)

@@ -1,9 +1,10 @@
 //! Which findings about the meaning of a graph only follow from what could not be read of its file.
 //!
-//! A file that is wrong in form is checked for its meaning, too, so that all mistakes are told at once. What could not
-//! be read has a default in the graph, and rules that look at a default may find something that is not there. Each
-//! rule would have to know about that; instead all of them run, and this throws away what depends on a part that
-//! could not be read. In doubt a finding is thrown away: it comes back when the file was corrected, if it is true.
+//! A file that is wrong in form is checked for its meaning, too, so that all mistakes are reported
+//! at once. What could not be read has a default in the graph, and rules that look at a default may
+//! find something that is not there. Each rule would have to know about that; instead all of them
+//! run, and this throws away what depends on a part that could not be read. In doubt a finding is
+//! thrown away: it comes back when the file was corrected, if it is true.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +35,8 @@ impl Unread {
         self.0.contains(path) || parts.any(|part| self.0.contains(part))
     }
 
-    /// Whether one of these fields of an item of a list could not be read, or all of an item, or the list.
+    /// Whether one of these fields of an item of a list could not be read, or all of an item, or
+    /// the list.
     fn in_any(&self, list: &str, fields: &[&str]) -> bool {
         self.0.iter().any(|unread| {
             let Some(rest) = unread.strip_prefix(list) else {
@@ -127,7 +129,8 @@ fn is_at_or_below(path: &str, around: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// `edges[3]` and `policy.mode` of `edges[3].policy.mode`; `lanes.main` and `hz` of `lanes.main.hz`.
+/// `edges[3]` and `policy.mode` of `edges[3].policy.mode`; `lanes.main` and `hz` of
+/// `lanes.main.hz`.
 fn item_and_field(path: &str) -> (&str, &str) {
     let end = match path.strip_prefix("lanes.") {
         Some(rest) => rest.find('.').map(|at| at + "lanes.".len()),

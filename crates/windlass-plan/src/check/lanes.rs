@@ -14,7 +14,7 @@ const REAL_TIME: std::ops::RangeInclusive<i32> = 1..=99;
 pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for lane in &context.graph.lanes {
         rates(lane, found);
-        advisory_fields(lane, context.machine.cpus, found);
+        advisory_fields(lane, context.host.cpus, found);
     }
     exclusive_cpus(context, found);
     narrow_pools(context, found);
@@ -143,7 +143,7 @@ fn advisory_fields(lane: &Lane, cpus: usize, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A CPU is kept for one lane at most, and somebody needs one, too.
+/// A CPU is kept for one lane at most, and the other lanes need a CPU, too.
 fn exclusive_cpus(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let mut kept: Vec<(usize, &str)> = Vec::new();
     for lane in context.graph.lanes.iter().filter(|l| l.is_exclusive()) {
@@ -161,15 +161,15 @@ fn exclusive_cpus(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 None => kept.push((cpu, &lane.id)),
             }
         }
-        if (0..context.machine.cpus).all(|cpu| kept.iter().any(|(there, _)| *there == cpu)) {
+        if (0..context.host.cpus).all(|cpu| kept.iter().any(|(there, _)| *there == cpu)) {
             let message = "no CPU is left for the other lanes".to_owned();
             ignored(message, "leave at least one CPU out");
         }
     }
 }
 
-/// Without a queue a pool admits as many invocations as it has workers. A channel that can hold more
-/// for a component that runs once for each message makes the lane turn some away.
+/// Without a queue a pool admits as many invocations as it has workers. A channel that can hold
+/// more for a component that runs once for each message makes the lane turn some away.
 fn narrow_pools(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for (place, component) in context.graph.components.iter().enumerate() {
         let Some(lane) = context.lane(&component.execution.lane) else {

@@ -6,17 +6,17 @@ mod components;
 mod config;
 mod context;
 mod follow_on;
+mod host_info;
 mod ids;
 mod lanes;
 mod loops;
-mod machine;
 mod payloads;
 mod ports;
 mod readiness;
 mod triggers;
 
 pub(crate) use follow_on::Unread;
-pub use machine::Machine;
+pub use host_info::HostInfo;
 pub(crate) use payloads::is_large;
 
 use crate::catalog::Catalog;
@@ -31,8 +31,8 @@ pub enum Level {
     /// Types may be unknown; the ports of known ones are checked.
     #[default]
     Schema,
-    /// Types of other projects may be unknown. Those of this one, whose names begin with `windlass.` or `topoexec.` or
-    /// nearly so, have to be known.
+    /// Types of other projects may be unknown. Those of this one, whose names begin with
+    /// `windlass.` or `topoexec.` or nearly so, have to be known.
     OwnTypes,
     /// Every type has to be known, as a run demands.
     Registry,
@@ -40,11 +40,11 @@ pub enum Level {
 
 /// Checks a graph for the machine that this runs on: errors first, then warnings and advice.
 pub fn check(graph: &Graph, catalog: &dyn Catalog, level: Level) -> Vec<Diagnostic> {
-    check_for(graph, catalog, level, &Machine::this())
+    check_for(graph, catalog, level, &HostInfo::this())
 }
 
-/// Checks what could be read of a file that is wrong in form. What only follows from the mistakes of form, which are
-/// known already, is left out.
+/// Checks what could be read of a file that is wrong in form. What only follows from the mistakes
+/// of form, which are known already, is left out.
 pub fn check_partial(partial: &Partial, catalog: &dyn Catalog, level: Level) -> Vec<Diagnostic> {
     let mut found = check(&partial.graph, catalog, level);
     found.retain(|finding| !partial.unread.explains(finding));
@@ -56,9 +56,9 @@ pub fn check_for(
     graph: &Graph,
     catalog: &dyn Catalog,
     level: Level,
-    machine: &Machine,
+    host: &HostInfo,
 ) -> Vec<Diagnostic> {
-    let context = Context::new(graph, catalog, level, machine);
+    let context = Context::new(graph, catalog, level, host);
     let mut found = Vec::new();
     ids::check(&context, &mut found);
     lanes::check(&context, &mut found);

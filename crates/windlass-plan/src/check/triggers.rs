@@ -157,8 +157,9 @@ impl<'a> Rules<'_, 'a> {
         }
     }
 
-    /// Triggers that cannot work with the modes of the channels at their inputs: time_sync at a barrier. It
-    /// compares the oldest message of each input, and a barrier hands over a whole set at once.
+    /// Triggers that cannot work with the modes of the channels at their inputs: time_sync at a
+    /// barrier. It compares the oldest message of each input, and a barrier hands over a whole set
+    /// at once.
     fn modes(&mut self) {
         let trigger = &self.component.trigger;
         let inputs: HashSet<&str> = self.component.trigger_inputs().collect();

@@ -2,10 +2,12 @@
 
 use crate::model::{EdgeKind, Graph};
 
-/// The groups of components that reach each other over immediate edges, in the order in which Tarjan's
-/// algorithm emits them; the members of each are places in `graph.components`, sorted by id.
+/// The groups of components that reach each other over immediate edges, in the order in which
+/// Tarjan's algorithm emits them; the members of each are places in `graph.components`, sorted by
+/// id.
 ///
-/// Nodes and their edges are looked at in the order of the file. Edges whose ends do not exist are left out.
+/// Nodes and their edges are looked at in the order of the file. Edges whose ends do not exist are
+/// left out.
 pub fn strongly_connected(graph: &Graph) -> Vec<Vec<usize>> {
     let successors = immediate_successors(graph);
     let mut search = Search::new(&successors);

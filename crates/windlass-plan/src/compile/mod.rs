@@ -1,7 +1,8 @@
 //! From a graph to regions and their order.
 //!
-//! A *region* is what runs as one: a component, or the members of a composite loop. Regions are ordered by
-//! their immediate edges alone: what the other kinds carry becomes visible in a later epoch.
+//! A *region* is what runs as one: a component, or the members of a composite loop. Regions are
+//! ordered by their immediate edges alone: what the other kinds carry becomes visible in a later
+//! epoch.
 
 mod cycles;
 mod order;

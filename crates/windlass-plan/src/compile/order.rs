@@ -7,8 +7,8 @@ use crate::model::{Graph, Priority};
 
 /// The order of the regions, given in the order in which Tarjan's algorithm emitted them.
 ///
-/// Those that are ready wait in a queue that is sorted by priority, and otherwise stays as it is: the first
-/// ones in the order of `regions`, later ones as their last predecessor is taken, by id.
+/// Those that are ready wait in a queue that is sorted by priority, and otherwise stays as it is:
+/// the first ones in the order of `regions`, later ones as their last predecessor is taken, by id.
 pub(super) fn region_order(graph: &Graph, regions: &[Region]) -> Vec<usize> {
     let urgency: Vec<Priority> = regions
         .iter()
@@ -53,8 +53,8 @@ fn region_priority(graph: &Graph, region: &Region) -> Priority {
         .unwrap_or_default()
 }
 
-/// The components in the order of the file, each after those it depends on. Those of a circle come last; the
-/// checks refuse it.
+/// The components in the order of the file, each after those it depends on. Those of a circle come
+/// last; the checks refuse it.
 pub(super) fn start_order(graph: &Graph) -> Vec<usize> {
     let place_of: std::collections::HashMap<&str, usize> = graph
         .components

@@ -7,14 +7,15 @@ use super::cycles::{immediate_successors, strongly_connected};
 use super::order::{region_order, start_order};
 use crate::model::{EdgeKind, Endpoint, Graph};
 
-/// A compiled graph. All numbers in it are places in the lists of [`Plan::graph`] or in those beside them.
+/// A compiled graph. All numbers in it are places in the lists of [`Plan::graph`] or in those
+/// beside them.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// What was compiled.
     pub graph: Graph,
-    /// Beside `graph.components`.
+    /// The components, in the order of `graph.components`.
     pub nodes: Vec<NodePlan>,
-    /// Beside `graph.edges`.
+    /// The edges, in the order of `graph.edges`.
     pub edges: Vec<EdgePlan>,
     /// What runs as one, in the order in which they were found.
     pub regions: Vec<Region>,
@@ -29,7 +30,7 @@ pub struct Plan {
 /// A component by numbers.
 #[derive(Debug, Clone, Default)]
 pub struct NodePlan {
-    /// Its lane.
+    /// The number of its lane.
     pub lane: usize,
     /// The input ports that edges end at or triggers name.
     pub inputs: Vec<PortPlan>,
@@ -40,7 +41,7 @@ pub struct NodePlan {
 /// A port by numbers.
 #[derive(Debug, Clone)]
 pub struct PortPlan {
-    /// Its name.
+    /// The name of the port.
     pub name: String,
     /// The edges at it, in the order of the file.
     pub edges: Vec<usize>,
@@ -80,26 +81,26 @@ pub struct Region {
 pub enum CompileError {
     /// An edge ends or begins at a component that is not there.
     UnknownComponent {
-        /// The edge.
+        /// The id of the edge.
         edge: String,
         /// What it names.
         component: String,
     },
     /// A component names a lane that is not there.
     UnknownLane {
-        /// The component.
+        /// The id of the component.
         component: String,
         /// What it names.
         lane: String,
     },
     /// A cycle of immediate edges that is not exactly one composite loop.
     Cycle {
-        /// Its members.
+        /// The ids of its members.
         components: Vec<String>,
     },
     /// Two components have the same id.
     DuplicateComponent {
-        /// It.
+        /// The id of the component.
         component: String,
     },
 }
@@ -230,7 +231,8 @@ fn port_place(ports: &mut Vec<PortPlan>, name: &str) -> usize {
     ports.len() - 1
 }
 
-/// The regions without their links, in the order of Tarjan's algorithm, and the region of each component.
+/// The regions without their links, in the order of Tarjan's algorithm, and the region of each
+/// component.
 fn regions(graph: &Graph) -> Result<(Vec<Region>, Vec<usize>), CompileError> {
     let mut loop_of: HashMap<BTreeSet<&str>, usize> = HashMap::new();
     for (place, composite) in graph.loops.iter().enumerate() {

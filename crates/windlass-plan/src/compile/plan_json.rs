@@ -1,98 +1,220 @@
 //! A plan as JSON, for tools: what `windlass graph plan` prints.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Plan;
-use crate::model::{BoundaryRole, CompositeLoop, Lane, LaneKind};
+use crate::model::{
+    BoundaryRole, Component, CompositeLoop, Convergence, CopyPolicy, Edge, EdgeKind, GraphKind,
+    Lane, LaneKind, LaneOverflow, LoopKind, Mode, Overflow, OverrunPolicy, PartialSuccess, Readers,
+    Scope,
+};
 
 /// The version of the scheduler's contract that a plan is made for.
 const SCHEDULER_CONTRACT_VERSION: &str = "0.2";
 
 impl Plan {
-    /// The plan as JSON with sorted keys. It depends on the graph alone, never on the machine.
+    /// Returns the plan as JSON with sorted keys. It depends on the graph alone, never on the
+    /// machine.
     ///
     /// `role` gives the boundary role of a component type, for components that leave theirs out.
     pub fn to_json(&self, role: impl Fn(&str) -> Option<BoundaryRole>) -> Value {
         let graph = &self.graph;
-        json!({
-            "graph": graph.name,
-            "kind": graph.kind.name(),
-            "schema_version": self.graph.schema_version,
-            "scheduler_contract_version": SCHEDULER_CONTRACT_VERSION,
-            "components": graph.components.iter().map(|c| json!({
-                "id": c.id,
-                "type": c.type_name,
-                "lane": c.execution.lane,
-                "boundary_role": c.boundary.role
-                    .or_else(|| role(&c.type_name))
-                    .unwrap_or_default()
-                    .name(),
-                "boundary_descriptor": c.boundary.descriptor,
-            })).collect::<Vec<_>>(),
-            "edges": graph.edges.iter().map(|e| json!({
-                "id": e.id,
-                "from": e.from.to_string(),
-                "to": e.to.to_string(),
-                "kind": e.kind.name(),
-                "mode": e.policy.mode.name(),
-                "capacity": e.policy.capacity,
-                "overflow": e.policy.overflow.name(),
-                "max_inflight": e.policy.max_inflight,
-                "copy_policy": e.policy.copy_policy.name(),
-                "readers": e.policy.readers.name(),
-                "slow_reader_drop_risk": e.policy.slow_reader_drop_risk(),
-            })).collect::<Vec<_>>(),
-            "hierarchy": graph.hierarchy.iter().map(|scope| json!({
-                "id": scope.id,
-                "components": scope.components,
-                "edges": scope.edges,
-                "composite_loops": scope.loops,
-                "expansion": "compile_time_namespace",
-            })).collect::<Vec<_>>(),
-            "compiled_regions": self.order.iter().map(|&r| self.region_json(r)).collect::<Vec<_>>(),
-            "region_order": self.region_order(),
-            "component_region": graph.components.iter().zip(&self.region_of)
-                .map(|(c, &region)| (c.id.clone(), json!(self.regions[region].id)))
-                .collect::<Map<_, _>>(),
-            "lane_capabilities": graph.lanes.iter().map(lane_json).collect::<Vec<_>>(),
-        })
-    }
-
-    fn region_json(&self, place: usize) -> Value {
-        let region = &self.regions[place];
-        let ids = |places: &[usize]| -> Vec<&str> {
-            places
+        let component = |component| ComponentDocument::new(component, &role);
+        let document = PlanDocument {
+            graph: &graph.name,
+            kind: graph.kind,
+            schema_version: graph.schema_version,
+            scheduler_contract_version: SCHEDULER_CONTRACT_VERSION,
+            components: graph.components.iter().map(component).collect(),
+            edges: graph.edges.iter().map(EdgeDocument::new).collect(),
+            hierarchy: graph.hierarchy.iter().map(ScopeDocument::new).collect(),
+            compiled_regions: self
+                .order
                 .iter()
-                .map(|&other| self.regions[other].id.as_str())
-                .collect()
+                .map(|&place| RegionDocument::new(self, place))
+                .collect(),
+            region_order: self.region_order(),
+            component_region: graph
+                .components
+                .iter()
+                .zip(&self.region_of)
+                .map(|(component, &region)| {
+                    (component.id.as_str(), self.regions[region].id.as_str())
+                })
+                .collect(),
+            lane_capabilities: graph.lanes.iter().map(LaneDocument::new).collect(),
         };
-        let composite = region.composite_loop.map(|l| &self.graph.loops[l]);
-        json!({
-            "id": region.id,
-            "kind": if composite.is_some() { "composite_loop" } else { "component" },
-            "components": region.components.iter()
-                .map(|&c| self.graph.components[c].id.as_str())
-                .collect::<Vec<_>>(),
-            "incoming_regions": ids(&region.incoming),
-            "outgoing_regions": ids(&region.outgoing),
-            "loop_policy": composite.map(loop_json),
-        })
+        // Every key is a text, so there is nothing that JSON cannot hold.
+        serde_json::to_value(document).unwrap_or_default()
     }
 }
 
-fn loop_json(composite: &CompositeLoop) -> Value {
-    let policy = &composite.policy;
-    json!({
-        "type": policy.kind.name(),
-        "budget_ms": millis(policy.budget),
-        "max_iterations": policy.max_iterations.max(1),
-        "convergence": policy.convergence.map_or("", |c| c.name()),
-        "residual_threshold": policy.residual_threshold,
-        "partial_success": policy.partial_success.map(|p| p.name()),
-        "max_inflight": policy.max_inflight,
-        "drop_policy": policy.drop_policy.map(|d| d.name()),
-        "min_interval_ms": millis(policy.min_interval),
-    })
+/// The whole document.
+#[derive(Serialize)]
+struct PlanDocument<'a> {
+    graph: &'a str,
+    kind: GraphKind,
+    schema_version: u64,
+    scheduler_contract_version: &'static str,
+    components: Vec<ComponentDocument<'a>>,
+    edges: Vec<EdgeDocument<'a>>,
+    hierarchy: Vec<ScopeDocument<'a>>,
+    compiled_regions: Vec<RegionDocument<'a>>,
+    region_order: Vec<&'a str>,
+    component_region: BTreeMap<&'a str, &'a str>,
+    lane_capabilities: Vec<LaneDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ComponentDocument<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    lane: &'a str,
+    boundary_role: BoundaryRole,
+    boundary_descriptor: &'a str,
+}
+
+impl<'a> ComponentDocument<'a> {
+    fn new(
+        component: &'a Component,
+        role: impl Fn(&str) -> Option<BoundaryRole>,
+    ) -> ComponentDocument<'a> {
+        let boundary = &component.boundary;
+        let boundary_role = boundary.role.or_else(|| role(&component.type_name));
+        ComponentDocument {
+            id: &component.id,
+            type_name: &component.type_name,
+            lane: &component.execution.lane,
+            boundary_role: boundary_role.unwrap_or_default(),
+            boundary_descriptor: &boundary.descriptor,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct EdgeDocument<'a> {
+    id: &'a str,
+    from: String,
+    to: String,
+    kind: EdgeKind,
+    mode: Mode,
+    capacity: usize,
+    overflow: Overflow,
+    max_inflight: usize,
+    copy_policy: CopyPolicy,
+    readers: Readers,
+    slow_reader_drop_risk: bool,
+}
+
+impl<'a> EdgeDocument<'a> {
+    fn new(edge: &'a Edge) -> EdgeDocument<'a> {
+        let policy = &edge.policy;
+        EdgeDocument {
+            id: &edge.id,
+            from: edge.from.to_string(),
+            to: edge.to.to_string(),
+            kind: edge.kind,
+            mode: policy.mode,
+            capacity: policy.capacity,
+            overflow: policy.overflow,
+            max_inflight: policy.max_inflight,
+            copy_policy: policy.copy_policy,
+            readers: policy.readers,
+            slow_reader_drop_risk: policy.slow_reader_drop_risk(),
+        }
+    }
+}
+
+/// A part of the graph that was a subgraph in the file.
+#[derive(Serialize)]
+struct ScopeDocument<'a> {
+    id: &'a str,
+    components: &'a [String],
+    edges: &'a [String],
+    composite_loops: &'a [String],
+    expansion: &'static str,
+}
+
+impl<'a> ScopeDocument<'a> {
+    fn new(scope: &'a Scope) -> ScopeDocument<'a> {
+        ScopeDocument {
+            id: &scope.id,
+            components: &scope.components,
+            edges: &scope.edges,
+            composite_loops: &scope.loops,
+            expansion: "compile_time_namespace",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RegionDocument<'a> {
+    id: &'a str,
+    kind: &'static str,
+    components: Vec<&'a str>,
+    incoming_regions: Vec<&'a str>,
+    outgoing_regions: Vec<&'a str>,
+    loop_policy: Option<LoopDocument>,
+}
+
+impl<'a> RegionDocument<'a> {
+    fn new(plan: &'a Plan, place: usize) -> RegionDocument<'a> {
+        let region = &plan.regions[place];
+        let ids = |places: &[usize]| -> Vec<&'a str> {
+            let ids = places.iter().map(|&other| plan.regions[other].id.as_str());
+            ids.collect()
+        };
+        let members = region.components.iter();
+        let composite = region.composite_loop.map(|place| &plan.graph.loops[place]);
+        RegionDocument {
+            id: &region.id,
+            kind: match composite {
+                Some(_) => "composite_loop",
+                None => "component",
+            },
+            components: members
+                .map(|&member| plan.graph.components[member].id.as_str())
+                .collect(),
+            incoming_regions: ids(&region.incoming),
+            outgoing_regions: ids(&region.outgoing),
+            loop_policy: composite.map(LoopDocument::new),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct LoopDocument {
+    #[serde(rename = "type")]
+    kind: LoopKind,
+    budget_ms: f64,
+    max_iterations: u64,
+    convergence: &'static str,
+    residual_threshold: Option<f64>,
+    partial_success: Option<PartialSuccess>,
+    max_inflight: usize,
+    drop_policy: Option<Overflow>,
+    min_interval_ms: f64,
+}
+
+impl LoopDocument {
+    fn new(composite: &CompositeLoop) -> LoopDocument {
+        let policy = &composite.policy;
+        LoopDocument {
+            kind: policy.kind,
+            budget_ms: millis(policy.budget),
+            max_iterations: policy.max_iterations.max(1),
+            convergence: policy.convergence.map_or("", Convergence::name),
+            residual_threshold: policy.residual_threshold,
+            partial_success: policy.partial_success,
+            max_inflight: policy.max_inflight,
+            drop_policy: policy.drop_policy,
+            min_interval_ms: millis(policy.min_interval),
+        }
+    }
 }
 
 /// A duration in milliseconds, as files write them.
@@ -161,27 +283,45 @@ const MANUAL_STEP: &[&str] = &[
     "timeout_budget_observation",
 ];
 
-fn lane_json(lane: &Lane) -> Value {
-    let implemented = match lane.kind {
-        LaneKind::EventLoop => EVENT_LOOP,
-        LaneKind::FixedRate => FIXED_RATE,
-        LaneKind::ThreadPool => THREAD_POOL,
-        LaneKind::IsolatedThread => ISOLATED_THREAD,
-        LaneKind::ManualStep => MANUAL_STEP,
-    };
-    let mut json = json!({
-        "id": lane.id,
-        "type": lane.kind.name(),
-        "implemented": implemented,
-        "advisory_fields": lane.advisory_fields(),
-        "future_extensions": [],
-        "unsupported_claims": ["hard_real_time_guarantee", "hard_timeout_preemption"],
-        "max_threads": lane.max_threads,
-        "queue_capacity": lane.queue_capacity,
-        "overflow": lane.overflow.name(),
-    });
-    if lane.kind == LaneKind::FixedRate {
-        json["overrun_policy"] = json!(lane.overrun_policy.name());
+/// What no lane of any kind has.
+const UNSUPPORTED: &[&str] = &["hard_real_time_guarantee", "hard_timeout_preemption"];
+
+#[derive(Serialize)]
+struct LaneDocument<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: LaneKind,
+    implemented: &'static [&'static str],
+    advisory_fields: Vec<&'static str>,
+    future_extensions: [&'static str; 0],
+    unsupported_claims: &'static [&'static str],
+    max_threads: usize,
+    queue_capacity: usize,
+    overflow: LaneOverflow,
+    /// Only a lane with a rate has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overrun_policy: Option<OverrunPolicy>,
+}
+
+impl<'a> LaneDocument<'a> {
+    fn new(lane: &'a Lane) -> LaneDocument<'a> {
+        LaneDocument {
+            id: &lane.id,
+            kind: lane.kind,
+            implemented: match lane.kind {
+                LaneKind::EventLoop => EVENT_LOOP,
+                LaneKind::FixedRate => FIXED_RATE,
+                LaneKind::ThreadPool => THREAD_POOL,
+                LaneKind::IsolatedThread => ISOLATED_THREAD,
+                LaneKind::ManualStep => MANUAL_STEP,
+            },
+            advisory_fields: lane.advisory_fields(),
+            future_extensions: [],
+            unsupported_claims: UNSUPPORTED,
+            max_threads: lane.max_threads,
+            queue_capacity: lane.queue_capacity,
+            overflow: lane.overflow,
+            overrun_policy: (lane.kind == LaneKind::FixedRate).then_some(lane.overrun_policy),
+        }
     }
-    json
 }

@@ -6,7 +6,8 @@ use crate::model::{
     ClockDomain, CopyPolicy, Edge, EdgeKind, EdgePolicy, Endpoint, Mode, Overflow, Owner, Readers,
 };
 
-/// An edge. An id or an end that cannot be read is empty; a kind that cannot be read is `delay`, which makes no cycle.
+/// An edge. An id or an end that cannot be read is empty; a kind that cannot be read is `delay`,
+/// which makes no cycle.
 pub(super) fn edge(walk: &mut Walk<'_>, at: At<'_>, names: Option<&Names>) -> Edge {
     let nowhere = || Endpoint {
         component: String::new(),

@@ -11,7 +11,7 @@ use crate::source::{SourceMap, Span};
 #[derive(Debug, Clone)]
 pub struct LoadErrors {
     /// What is wrong; never empty.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<LoadProblem>,
     /// The text, as far as it could be read.
     pub sources: SourceMap,
     /// What could be read in spite of the problems; none if that says nothing about the rest.
@@ -19,7 +19,7 @@ pub struct LoadErrors {
 }
 
 /// What could be read of a file that is wrong in form: for [`check_partial`](crate::check::check_partial), so that
-/// mistakes of form and of meaning are told together. It cannot be run.
+/// mistakes of form and of meaning are reported together. It cannot be run.
 #[derive(Debug, Clone)]
 pub struct Partial {
     pub(crate) graph: Graph,
@@ -28,7 +28,7 @@ pub struct Partial {
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct LoadProblem {
     /// What it is.
     pub diagnostic: Diagnostic,
     /// Where it is; none if it is about the file as a whole.

@@ -1,7 +1,7 @@
 //! From a file to a [`Graph`]: parse, substitute templates, expand subgraphs, then type and walk.
 //!
-//! All errors are collected. What a file means beyond its form is for [`crate::check`], which also looks at what could
-//! be read of a file that is wrong in form ([`Partial`]).
+//! All errors are collected. What a file means beyond its form is for [`crate::check`], which also
+//! looks at what could be read of a file that is wrong in form ([`Partial`]).
 
 mod component;
 mod config;
@@ -17,7 +17,7 @@ mod walk;
 
 use std::collections::HashMap;
 
-pub use errors::{LoadErrors, Partial, Problem};
+pub use errors::{LoadErrors, LoadProblem, Partial};
 
 use crate::check::Unread;
 use crate::diagnostic::{Code, Diagnostic};
@@ -126,7 +126,7 @@ pub fn values(text: &str, limits: &Limits) -> Result<crate::model::Config, (Stri
 fn single(message: String, fix: &str, text: String, span: Option<Span>) -> LoadErrors {
     let diagnostic = Diagnostic::new(Code::GraphValidationError, "", message).fix(fix);
     LoadErrors {
-        problems: vec![Problem { diagnostic, span }],
+        problems: vec![LoadProblem { diagnostic, span }],
         sources: SourceMap::new(text, HashMap::new()),
         partial: None,
     }

@@ -56,7 +56,7 @@ fn version(walk: &mut Walk<'_>, at: &At<'_>) {
     walk.version = *last;
 }
 
-/// `graph`.
+/// Reads the section `graph`.
 fn head(walk: &mut Walk<'_>, at: At<'_>) -> Option<Graph> {
     let mut fields = walk.fields(at)?;
     let name = fields.need(walk, "name").and_then(|at| walk.text(&at));

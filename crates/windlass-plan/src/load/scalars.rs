@@ -13,7 +13,7 @@ const MAX_MS: f64 = 1e12;
 const MAX_WHOLE_MS: u64 = 1_000_000_000_000;
 
 impl Walk<'_> {
-    /// A string.
+    /// Reads a string.
     pub(super) fn text(&mut self, at: &At<'_>) -> Option<String> {
         let text = match &at.node.value {
             Value::Scalar(scalar) => match (scalar.style, scalar.resolve()) {
@@ -254,7 +254,8 @@ impl Walk<'_> {
         None
     }
 
-    /// What a scalar is where something other than a string is wanted: text with parameters in it is read again.
+    /// What a scalar is where something other than a string is wanted: text with parameters in it
+    /// is read again.
     fn demanded(&self, at: &At<'_>) -> Option<Plain> {
         match &at.node.value {
             Value::Scalar(scalar) if scalar.style != Style::Text => Some(scalar.resolve()),

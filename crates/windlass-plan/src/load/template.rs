@@ -250,7 +250,8 @@ impl Substitution<'_, '_, '_> {
         }
     }
 
-    /// A placeholder alone becomes the parameter's own scalar, with its type; otherwise it becomes text.
+    /// A placeholder alone becomes the parameter's own scalar, with its type; otherwise it becomes
+    /// text.
     fn scalar(&mut self, scalar: &Scalar) -> Scalar {
         if let [Piece::Placeholder(name)] = pieces(&scalar.text)[..]
             && let Some(argument) = self.arguments.get(name)

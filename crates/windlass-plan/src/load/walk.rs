@@ -1,15 +1,17 @@
-//! The walk over the nodes of a file: takes fields, and collects what is wrong and where things are.
+//! The walk over the nodes of a file: takes fields, and collects what is wrong and where things
+//! are.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::Problem;
+use super::LoadProblem;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits::Limits;
 use crate::source::{Entry, Node, Span, Value};
 use crate::suggest::did_you_mean;
 
-/// Problems beyond this are only counted: a megabyte of nonsense must not become a gigabyte of messages.
+/// Problems beyond this are only counted: a megabyte of nonsense must not become a gigabyte of
+/// messages.
 const MAX_PROBLEMS: usize = 1000;
 
 /// How many known names are compared with an unknown one.
@@ -20,7 +22,7 @@ pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
     /// The schema version that the file says it is written in.
     pub(super) version: u64,
-    problems: Vec<Problem>,
+    problems: Vec<LoadProblem>,
     not_listed: usize,
     spans: HashMap<String, Span>,
     /// The paths of what could not be read.
@@ -50,7 +52,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes that what the file means cannot be told: a limit was exceeded, or a template is wrong.
+    /// Notes that the meaning of the file is not known: a limit was exceeded, or a template is
+    /// wrong.
     pub(super) fn give_up_meaning(&mut self) {
         self.is_opaque = true;
     }
@@ -60,16 +63,17 @@ impl<'a> Walk<'a> {
         self.unread.insert(path.into());
     }
 
-    /// What could not be read; none if so little could be read that nothing is known about the rest.
+    /// What could not be read; none if so little could be read that nothing is known about the
+    /// rest.
     pub(super) fn take_unread(&mut self) -> Option<HashSet<String>> {
         (!self.is_opaque).then(|| std::mem::take(&mut self.unread))
     }
 
     /// All problems and all places.
-    pub(super) fn finish(mut self) -> (Vec<Problem>, HashMap<String, Span>) {
+    pub(super) fn finish(mut self) -> (Vec<LoadProblem>, HashMap<String, Span>) {
         if self.not_listed > 0 {
             let message = format!("{} further problems are not listed", self.not_listed);
-            self.problems.push(Problem {
+            self.problems.push(LoadProblem {
                 diagnostic: Diagnostic::new(Code::GraphValidationError, "", message),
                 span: None,
             });
@@ -84,7 +88,7 @@ impl<'a> Walk<'a> {
     pub(super) fn report(&mut self, diagnostic: Diagnostic, span: Option<Span>) {
         match self.is_full() {
             true => self.not_listed += 1,
-            false => self.problems.push(Problem { diagnostic, span }),
+            false => self.problems.push(LoadProblem { diagnostic, span }),
         }
     }
 
@@ -232,7 +236,7 @@ impl<'n> Fields<'n> {
         field
     }
 
-    /// Reports the fields that nobody asked for.
+    /// Reports the fields that were not read: they are not known.
     pub(super) fn finish(self, walk: &mut Walk<'_>) {
         for (entry, taken) in self.entries.iter().zip(&self.taken) {
             if *taken {

@@ -8,7 +8,7 @@ use crate::named;
 /// One of `components`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Component {
-    /// Its id.
+    /// The id of the component.
     pub id: String,
     /// The type that the registry knows, or not.
     pub type_name: String,
@@ -39,14 +39,14 @@ named! {
     /// Whether a component is at the edge of the graph.
     #[derive(Default)]
     pub enum BoundaryRole {
-        /// Inside.
+        /// Inside of the graph.
         #[default]
         Processing = "processing",
         /// Things come in here.
         Input = "input",
         /// Things go out here.
         Output = "output",
-        /// Both.
+        /// At both ends of the graph.
         InputOutput = "input_output",
     }
 }
@@ -56,7 +56,7 @@ named! {
 pub struct EventSource {
     /// Its id; may be empty.
     pub id: String,
-    /// `type`.
+    /// Its `type` in the file.
     pub kind: EventSourceKind,
     /// The input ports it looks at.
     pub inputs: Vec<String>,
@@ -68,12 +68,12 @@ named! {
     /// What can make a component run.
     #[derive(Default)]
     pub enum EventSourceKind {
-        /// Every epoch.
+        /// Fires in every epoch.
         #[default]
         Manual = "manual",
-        /// A message.
+        /// Fires with a message.
         Message = "message",
-        /// A period.
+        /// Fires after each period.
         Timer = "timer",
         /// A request, which is a message.
         Request = "request",
@@ -84,28 +84,28 @@ named! {
     }
 }
 
-/// `trigger_policy`.
+/// What makes a component run: its `trigger_policy`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TriggerPolicy {
-    /// `type`.
+    /// Its `type` in the file.
     pub kind: TriggerKind,
     /// Its inputs; none: those of the event sources. See [`Component::trigger_inputs`].
     pub inputs: Vec<String>,
-    /// Of a batch.
+    /// How many messages make a batch, for `batch`.
     pub batch_size: usize,
-    /// Of a batch.
+    /// How long a batch may wait for messages, for `batch`.
     pub batch_window: Duration,
-    /// Of time_sync.
+    /// How far apart the times of messages may be, for `time_sync`.
     pub sync_slop: Duration,
     /// The least time between two invocations.
     pub min_interval: Duration,
     /// Messages that have waited longer are dropped.
     pub max_latency: Duration,
-    /// Of watermark.
+    /// How much older than the newest a message may be, for `watermark`.
     pub watermark_lateness: Duration,
-    /// Of debounce.
+    /// How long no message may have come, for `debounce`.
     pub debounce_window: Duration,
-    /// Of condition.
+    /// What has to hold, for `condition`.
     pub condition: Condition,
     /// The newest of each input, in one invocation.
     pub coalesce: bool,
@@ -115,7 +115,7 @@ named! {
     /// When a component runs.
     #[derive(Default)]
     pub enum TriggerKind {
-        /// Once every epoch.
+        /// The event sources decide; without any, it fires once every epoch.
         #[default]
         Manual = "manual",
         /// Whenever one of its event sources has something.
@@ -157,14 +157,14 @@ named! {
     }
 }
 
-/// `execution`.
+/// How a component is executed: its `execution`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execution {
     /// The lane's id.
     pub lane: String,
     /// Whether two invocations may overlap.
     pub reentrant: bool,
-    /// Its class.
+    /// The class of its invocations.
     pub priority: Priority,
     /// What an invocation may take.
     pub budget: Duration,
@@ -180,10 +180,10 @@ named! {
     pub enum Priority {
         /// Before all others.
         High = "high",
-        /// The default.
+        /// The default, after `high`.
         #[default]
         Normal = "normal",
-        /// After those.
+        /// After those of `normal`.
         Low = "low",
         /// After all others.
         Background = "background",

@@ -8,7 +8,7 @@ use crate::named;
 /// One of `edges`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// Its id.
+    /// The id of the edge.
     pub id: String,
     /// The output port it begins at.
     pub from: Endpoint,
@@ -68,13 +68,13 @@ pub struct EdgePolicy {
     pub timestamp_domain: Option<ClockDomain>,
     /// What a delivered payload is.
     pub copy_policy: CopyPolicy,
-    /// Who owns the payloads.
+    /// The owner of the payloads.
     pub owner: Owner,
     /// Whether several may read.
     pub readers: Readers,
-    /// Whether a source that comes to an end, such as a file, waits while the edge is full, instead of losing what
-    /// does not fit. In a file it is true unless `overflow` says that messages are replaced or dropped, or `mode` that
-    /// only the newest counts.
+    /// Whether a source that comes to an end, such as a file, waits while the edge is full, instead
+    /// of losing what does not fit. In a file it is true unless `overflow` says that messages are
+    /// replaced or dropped, or `mode` that only the newest counts.
     pub backpressure: bool,
 }
 
@@ -82,12 +82,12 @@ named! {
     /// How an edge keeps messages.
     #[derive(Default)]
     pub enum Mode {
-        /// The newest.
+        /// The newest message only.
         #[default]
         Latest = "latest",
         /// First in, first out.
         Queue = "queue",
-        /// The same.
+        /// The same as a queue.
         RingBuffer = "ring_buffer",
         /// The newest, which also a late reader sees.
         Latched = "latched",
@@ -125,7 +125,7 @@ named! {
         /// The reader's own.
         #[default]
         Copy = "copy",
-        /// Shared.
+        /// Shared by all readers.
         SharedView = "shared_view",
         /// Shared, and the owner's.
         LoanedView = "loaned_view",
@@ -135,15 +135,15 @@ named! {
 }
 
 named! {
-    /// Who owns an edge's payloads.
+    /// The owner of an edge's payloads.
     #[derive(Default)]
     pub enum Owner {
-        /// Who publishes.
+        /// The component that publishes.
         Producer = "producer",
-        /// The run.
+        /// The run of the graph.
         #[default]
         Runtime = "runtime",
-        /// Who reads.
+        /// The component that reads.
         Consumer = "consumer",
     }
 }

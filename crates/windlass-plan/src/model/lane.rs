@@ -8,9 +8,9 @@ use crate::named;
 /// One of `lanes`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
-    /// Its id.
+    /// The id of the lane.
     pub id: String,
-    /// `type`.
+    /// Its `type` in the file.
     pub kind: LaneKind,
     /// Ticks a second; `period` wins.
     pub hz: f64,
@@ -67,7 +67,7 @@ named! {
         ThreadPool = "thread_pool",
         /// On a thread of its own, one after another. Version 2.
         IsolatedThread = "isolated_thread",
-        /// In the run itself, when somebody asks for it. Version 2.
+        /// In the run itself, when the host asks for a step. Version 2.
         ManualStep = "manual_step",
     }
 }
@@ -119,7 +119,7 @@ named! {
         DropTick = "drop_tick",
         /// Two periods after the late one was due.
         SkipNext = "skip_next",
-        /// At once.
+        /// At once, when the late one has finished.
         CatchUpOnce = "catch_up_once",
     }
 }

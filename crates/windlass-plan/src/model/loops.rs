@@ -15,10 +15,10 @@ pub struct CompositeLoop {
     pub policy: LoopPolicy,
 }
 
-/// `loop_policy`.
+/// How a loop is run: its `loop_policy`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopPolicy {
-    /// `type`.
+    /// Its `type` in the file.
     pub kind: LoopKind,
     /// What it may take altogether.
     pub budget: Duration,
@@ -32,7 +32,8 @@ pub struct LoopPolicy {
     pub partial_success: Option<PartialSuccess>,
     /// Of async_task: how many at once; 0 = 1.
     pub max_inflight: usize,
-    /// Of async_task and coalesced_event: what happens to inputs that come too early; a name of an overflow policy.
+    /// Of async_task and coalesced_event: what happens to inputs that come too early; a name of an
+    /// overflow policy.
     pub drop_policy: Option<super::Overflow>,
     /// The least time between two runs of the loop.
     pub min_interval: Duration,

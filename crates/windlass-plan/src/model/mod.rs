@@ -1,4 +1,5 @@
-//! A graph as plain data: what a file says, with every default filled in, after templates and subgraphs.
+//! A graph as plain data: what a file says, with every default filled in, after templates and
+//! subgraphs.
 //!
 //! Durations that a file leaves out or sets to 0 are `Duration::ZERO` here, and mean "none".
 
@@ -28,11 +29,11 @@ pub type Config = serde_json::Map<String, serde_json::Value>;
 pub struct Graph {
     /// The version of the schema that it is written in: 1 or 2.
     pub schema_version: u64,
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
     /// What it is for.
     pub kind: GraphKind,
-    /// `graph.config`.
+    /// The section `graph.config`.
     pub config: Config,
     /// The domain of event timestamps.
     pub event_domain: ClockDomain,
@@ -53,11 +54,11 @@ pub struct Graph {
 pub struct Scope {
     /// Its id, which is the prefix of all others.
     pub id: String,
-    /// Components.
+    /// The ids of its components.
     pub components: Vec<String>,
-    /// Edges.
+    /// The ids of its edges.
     pub edges: Vec<String>,
-    /// Composite loops.
+    /// The ids of its composite loops.
     pub loops: Vec<String>,
 }
 
@@ -84,7 +85,7 @@ named! {
         System = "system",
         /// A device's own clock.
         Device = "device",
-        /// Somebody else's clock.
+        /// A clock outside of the process.
         External = "external",
     }
 }

@@ -1,6 +1,7 @@
 //! Enums whose values have a name in graph files.
 
-/// Declares an enum with the names that its values have in a file; further names of a value follow a `|`.
+/// Declares an enum with the names that its values have in a file; further names of a value follow
+/// a `|`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! named {

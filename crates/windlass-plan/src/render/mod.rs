@@ -15,9 +15,9 @@ named! {
         Mermaid = "mermaid",
         /// For a terminal.
         Text = "text",
-        /// For graphviz.
+        /// A text for graphviz.
         Dot = "dot",
-        /// An image.
+        /// An image of its own.
         Svg = "svg",
     }
 }

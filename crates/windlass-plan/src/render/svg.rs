@@ -1,4 +1,5 @@
-//! As SVG: columns by how far a region is from the beginning, a box per component, a frame per loop.
+//! As SVG: columns by how far a region is from the beginning, a box per component, a frame per
+//! loop.
 
 use std::fmt::Write;
 

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use super::Span;
 
-/// Where in a file each part of a graph is written: from a diagnostic's `graph_path` to a place in the text.
+/// Where in a file each part of a graph is written: from a diagnostic's `graph_path` to a place in
+/// the text.
 ///
-/// Paths have the indices of the expanded lists. What came from a subgraph or a template leads to its text there.
+/// Paths have the indices of the expanded lists. What came from a subgraph or a template leads to
+/// its text there.
 #[derive(Debug, Clone, Default)]
 pub struct SourceMap {
     text: Box<str>,

@@ -1,4 +1,5 @@
-//! The text of a graph file: as nodes that know where they stand in it, and as a map from paths to places.
+//! The text of a graph file: as nodes that know where they stand in it, and as a map from paths to
+//! places.
 
 mod map;
 mod node;

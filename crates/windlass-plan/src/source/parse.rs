@@ -8,7 +8,8 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, Tag
 use super::{Entry, Key, Node, Scalar, Span, Style};
 use crate::limits::Limits;
 
-/// How deep lists and maps may be in each other, so that whoever walks the nodes may use the stack.
+/// How deep lists and maps may be in each other, so that code that walks the nodes
+/// may use the stack.
 const MAX_DEPTH: usize = 64;
 
 /// What is wrong with the text.
@@ -21,7 +22,8 @@ pub(crate) struct SourceError {
     pub(crate) span: Span,
 }
 
-/// The root of the only document in a text, and what is wrong with it. No root: it could not be read to its end.
+/// The root of the only document in a text, and what is wrong with it. No root: it could not be
+/// read to its end.
 pub(crate) fn parse(text: &str, limits: &Limits) -> (Option<Rc<Node>>, Vec<SourceError>) {
     let mut building = Building::new(text, limits);
     match building.run(text) {

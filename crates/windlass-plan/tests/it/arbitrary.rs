@@ -2,7 +2,7 @@
 
 use windlass_plan::check::Level;
 use windlass_plan::lint::lint;
-use windlass_plan::load::{LoadOptions, load};
+use windlass_plan::{LoadOptions, load};
 
 use crate::support::{catalog, check, examples, fixtures};
 

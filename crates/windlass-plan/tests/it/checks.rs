@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_graph::component::built_in;
-use windlass_plan::check::{Level, Machine, check as check_here};
+use windlass_plan::check::{HostInfo, Level, check as check_here};
 use windlass_plan::diagnostic::{Code, Severity};
 use windlass_plan::model::{
     Component, CompositeLoop, Edge, EdgeKind, Graph, Lane, LaneKind, LoopKind, LoopPolicy, Scope,
@@ -41,6 +41,31 @@ edges:
         2
     );
     assert!(codes(Level::Registry).contains(&Code::UnknownComponent));
+}
+
+#[test]
+fn an_expression_is_checked_without_the_code_of_its_type() {
+    let text = "\
+schema_version: 2
+graph: {name: g, kind: internal_test}
+lanes: {main: {type: event_loop}}
+components:
+  - {id: fine, type: test.Condition, config: {expr: value > 1}, execution: {lane: main}}
+  - {id: wrong, type: test.Condition, config: {expr: valve > 1}, execution: {lane: main}}
+edges: []
+";
+    let graph = load_text(text).expect("a valid file").graph;
+    let found = check(&graph, Level::Registry).into_iter();
+    let found: Vec<_> = found
+        .filter(|d| d.code == Code::GraphValidationError)
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].graph_path, "components[1].config.expr");
+    assert_eq!(
+        found[0].message,
+        "\"valve > 1\" is no expression: there is no valve; there are value, epoch, now_ms, port, \
+         event_ms (column 1)"
+    );
 }
 
 #[test]
@@ -159,5 +184,5 @@ fn any_graph_can_be_checked() {
         assert!(!check(&graph, level).is_empty());
         assert!(!check_here(&graph, &built_in::descriptors(), level).is_empty());
     }
-    assert!(Machine::this().cpus >= 1);
+    assert!(HostInfo::this().cpus >= 1);
 }

@@ -10,6 +10,7 @@ mod borders;
 mod broken;
 mod checks;
 mod examples;
+mod expressions;
 mod limits;
 mod lints;
 mod loader;

@@ -1,4 +1,5 @@
-//! A file that is wrong in form is checked for its meaning, too, without findings that only follow from its form.
+//! A file that is wrong in form is checked for its meaning, too, without findings that only follow
+//! from its form.
 
 use windlass_plan::check::{Level, check_partial};
 use windlass_plan::diagnostic::{Diagnostic, Severity};

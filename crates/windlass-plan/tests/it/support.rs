@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use windlass_graph::component::built_in;
 use windlass_plan::Limits;
 use windlass_plan::catalog::{ConfigField, ConfigKind, Descriptor, Port};
-use windlass_plan::check::{Level, Machine, check_for};
+use windlass_plan::check::{HostInfo, Level, check_for};
 use windlass_plan::diagnostic::Diagnostic;
-use windlass_plan::load::{LoadErrors, LoadOptions, Loaded, load};
+use windlass_plan::expression::Names;
 use windlass_plan::model::Graph;
+use windlass_plan::{LoadErrors, LoadOptions, Loaded, load};
 
 /// The smallest file.
 pub(crate) const SMALLEST: &str = "\
@@ -42,6 +43,11 @@ pub(crate) fn catalog() -> BTreeMap<String, Descriptor> {
         "test.File".to_owned(),
         Descriptor::new().output("out").finite_source(),
     );
+    let condition = ConfigField::new("expr", ConfigKind::Expression(Names::Message));
+    catalog.insert(
+        "test.Condition".to_owned(),
+        Descriptor::new().field(condition.required()),
+    );
     catalog.insert("test.Guest".to_owned(), Descriptor::new().preemptible());
     catalog
 }
@@ -67,7 +73,7 @@ pub(crate) fn messages_of(loaded: Result<Loaded, LoadErrors>) -> Vec<String> {
 
 /// Checks for a machine of four CPUs.
 pub(crate) fn check(graph: &Graph, level: Level) -> Vec<Diagnostic> {
-    check_for(graph, &catalog(), level, &Machine { cpus: 4 })
+    check_for(graph, &catalog(), level, &HostInfo { cpus: 4 })
 }
 
 pub(crate) fn fixtures() -> Vec<PathBuf> {

@@ -1,6 +1,6 @@
 //! The text itself: what is YAML, and what is too much of it.
 
-use windlass_plan::load::{LoadOptions, load};
+use windlass_plan::{LoadOptions, load};
 
 use crate::support::{SMALLEST, load_text, messages};
 

@@ -24,7 +24,7 @@ use windlass_core::tuning::GRACE_NS;
 pub(crate) use self::config::Config;
 pub use self::error::SpawnBlockingError;
 pub use self::snapshot::BlockingSnapshot;
-use self::state::{Queued, State, Work};
+use self::state::{QueuedJob, State, Work};
 pub use self::stuck_job::StuckJob;
 use crate::handle::Handle;
 
@@ -76,9 +76,9 @@ impl BlockingPool {
             return Ok(handle);
         }
         let work = Work::Job(job);
-        state.queue.push_back(Queued { work, start_by });
+        state.queue.push_back(QueuedJob { work, start_by });
         if let Err(error) = self.find_thread(&mut state, runtime) {
-            // Nobody would ever run it.
+            // No thread would ever run it.
             let refused = state.queue.pop_back();
             drop(state);
             drop(refused);
@@ -91,9 +91,10 @@ impl BlockingPool {
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let (turns, jobs): (VecDeque<Queued>, VecDeque<Queued>) = std::mem::take(&mut state.queue)
-            .into_iter()
-            .partition(|queued| matches!(queued.work, Work::Turn(_)));
+        let (turns, jobs): (VecDeque<QueuedJob>, VecDeque<QueuedJob>) =
+            std::mem::take(&mut state.queue)
+                .into_iter()
+                .partition(|queued| matches!(queued.work, Work::Turn(_)));
         state.queue = turns;
         let tasks: Vec<TaskRef> = state.tasks.values().cloned().collect();
         drop(state);

@@ -8,9 +8,9 @@ use super::thread::Start;
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    pub(super) queue: VecDeque<Queued>,
+    pub(super) queue: VecDeque<QueuedJob>,
     /// Tasks that are ready while as many as may are having their turn.
-    pub(super) held_back: VecDeque<Queued>,
+    pub(super) held_back: VecDeque<QueuedJob>,
     /// Turns that are queued or under way, those of `held_back` and of pinned tasks not counted.
     pub(super) turns: usize,
     pub(super) turns_had: u64,
@@ -37,7 +37,7 @@ pub(super) struct State {
 }
 
 #[derive(Debug)]
-pub(super) struct Queued {
+pub(super) struct QueuedJob {
     pub(super) work: Work,
     pub(super) start_by: Option<u64>,
 }
@@ -66,7 +66,7 @@ impl State {
             .push_back(entry);
     }
 
-    pub(super) fn take_pinned(&mut self, thread_slot: u16) -> Option<Queued> {
+    pub(super) fn take_pinned(&mut self, thread_slot: u16) -> Option<QueuedJob> {
         // Nearly always there are none.
         if self.inboxes.is_empty() {
             return None;
@@ -76,7 +76,7 @@ impl State {
         if inbox.is_empty() {
             self.inboxes.remove(&thread_slot);
         }
-        Some(Queued {
+        Some(QueuedJob {
             work: Work::Turn(entry?),
             start_by: None,
         })

@@ -8,7 +8,7 @@ use std::time::Duration;
 use windlass_core::context::{self, RunsTasks};
 use windlass_core::sync::{MutexGuard, clock, thread};
 
-use super::state::{Queued, State, Work};
+use super::state::{QueuedJob, State, Work};
 use super::{BlockingPool, from_now};
 use crate::handle::Handle;
 
@@ -143,7 +143,7 @@ impl BlockingPool {
                 state.notified = state.notified.saturating_sub(1);
                 continue;
             }
-            // The limit retires the thread; nobody polls for work here. It counts from its last
+            // The limit retires the thread; no thread polls for work here. It counts from its last
             // work, not from a call that was for another.
             let left = retires_at.saturating_sub(clock::now());
             let (woken, timed_out) = self.work.wait_for(state, Duration::from_nanos(left));
@@ -163,7 +163,7 @@ impl BlockingPool {
     fn run_one<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        queued: Queued,
+        queued: QueuedJob,
         number: u64,
     ) -> MutexGuard<'a, State> {
         let expired = queued

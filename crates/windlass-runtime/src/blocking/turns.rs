@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_core::task::{Entry, Header, RunOutcome, Scheduler, TaskRef};
 
-use super::state::{Queued, Work};
+use super::state::{QueuedJob, Work};
 use super::{BlockingPool, from_now};
 use crate::handle::Handle;
 
@@ -55,7 +55,7 @@ impl BlockingPool {
             // Only one of them can take it.
             return self.work.notify_all();
         }
-        let queued = Queued {
+        let queued = QueuedJob {
             work: Work::Turn(entry),
             start_by: start_within.map(from_now),
         };
@@ -68,7 +68,7 @@ impl BlockingPool {
             state.turns -= 1;
             let refused = state.queue.pop_back();
             drop(state);
-            if let Some(Queued {
+            if let Some(QueuedJob {
                 work: Work::Turn(entry),
                 ..
             }) = refused
@@ -107,7 +107,7 @@ impl BlockingPool {
             match entry.header().state().pinned_to() {
                 // It has begun here.
                 Some(thread_slot) => state.leave_for(thread_slot, entry),
-                None => state.held_back.push_back(Queued {
+                None => state.held_back.push_back(QueuedJob {
                     work: Work::Turn(entry),
                     start_by: None,
                 }),

@@ -1,17 +1,17 @@
-//! A coroutine as the body of a task, and the machine that is also driven by hand.
+//! A coroutine as the body of a task, and the raw that is also driven by hand.
 
-use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use corosensei::CoroutineResult;
-use windlass_core::context::{self, Stays};
+use windlass_core::context::{self, Confinement};
 use windlass_core::sched::fork::{self, Leftovers};
 use windlass_core::sync::thread::{self, ThreadId};
 use windlass_core::task::{Body, Ending, Options};
 use windlass_core::thread_end;
+use windlass_core::unwind::PanicPayload;
 
 use super::frame::{Frame, suspend_in_block_on};
 use super::slab::SizeClass;
@@ -22,12 +22,11 @@ use crate::task_span::BodySpan;
 #[cfg(feature = "tracing")]
 use windlass_core::task::Unwound;
 
-type Payload = Box<dyn Any + Send>;
 /// A coroutine that ends with `T` or a panic.
-type Begun<T> = corosensei::Coroutine<(), (), Result<T, Payload>, Stack>;
+type Begun<T> = corosensei::Coroutine<(), (), Result<T, PanicPayload>, Stack>;
 
 /// A closure, then a stack that runs it.
-pub(super) struct Machine<F, T> {
+pub(super) struct RawCoroutine<F, T> {
     stage: Stage<F, T>,
     frame: Frame,
     /// It ends on the thread on which it begins, and is counted there.
@@ -41,10 +40,10 @@ enum Stage<F, T> {
     Over,
 }
 
-impl<T, F: FnOnce() -> T> Machine<F, T> {
+impl<T, F: FnOnce() -> T> RawCoroutine<F, T> {
     /// `stack`: one that was taken beforehand.
-    pub(super) fn new(f: F, size: SizeClass, stack: Option<Stack>) -> Machine<F, T> {
-        Machine {
+    pub(super) fn new(f: F, size: SizeClass, stack: Option<Stack>) -> RawCoroutine<F, T> {
+        RawCoroutine {
             stage: Stage::Fresh(f, size, stack),
             frame: Frame::default(),
             stays: true,
@@ -68,7 +67,7 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
     ///
     /// # Panics
     /// When the coroutine has ended, or began on a worker of another pool (rule 8).
-    pub(super) fn resume(self: Pin<&mut Self>) -> Poll<Result<T, Payload>> {
+    pub(super) fn resume(self: Pin<&mut Self>) -> Poll<Result<T, PanicPayload>> {
         // SAFETY: nothing is moved out that has to stay: the frame stays (rule 1), a closure that
         // has not begun may move.
         let this = unsafe { self.get_unchecked_mut() };
@@ -117,7 +116,7 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
     }
 
     /// Puts the closure onto a stack.
-    fn begin(&mut self) -> Result<(), Payload> {
+    fn begin(&mut self) -> Result<(), PanicPayload> {
         let Stage::Fresh(f, size, stack) = std::mem::replace(&mut self.stage, Stage::Over) else {
             unreachable!("only a fresh one begins");
         };
@@ -164,7 +163,7 @@ impl<T, F: FnOnce() -> T> Machine<F, T> {
     }
 }
 
-impl<F, T> Drop for Machine<F, T> {
+impl<F, T> Drop for RawCoroutine<F, T> {
     fn drop(&mut self) {
         if let Stage::Begun(_) = self.stage {
             // Rule 6.
@@ -185,8 +184,8 @@ enum Home {
 impl Home {
     fn here() -> Home {
         match context::pin() {
-            Stays::Pinned => Home::Pinned,
-            Stays::OnThread => Home::OnThread(thread::current().id(), thread_end::epoch()),
+            Confinement::Pinned => Home::Pinned,
+            Confinement::OnThread => Home::OnThread(thread::current().id(), thread_end::epoch()),
         }
     }
 
@@ -214,7 +213,7 @@ impl Home {
 
 /// A coroutine that a pool or a local set runs.
 pub(super) struct CoroutineBody<F, T> {
-    machine: Machine<F, T>,
+    raw: RawCoroutine<F, T>,
     /// Where it began, and who sees to it that it stays there; none: it has not begun, or migrates.
     home: Option<Home>,
     begun: bool,
@@ -229,15 +228,15 @@ unsafe impl<F: Send, T: Send> Send for CoroutineBody<F, T> {}
 
 impl<T, F: FnOnce() -> T> CoroutineBody<F, T> {
     pub(super) fn new(
-        mut machine: Machine<F, T>,
+        mut raw: RawCoroutine<F, T>,
         migrates: bool,
         options: &Options,
     ) -> CoroutineBody<F, T> {
         #[cfg(not(feature = "tracing"))]
         let _ = options;
-        machine.stays = !migrates;
+        raw.stays = !migrates;
         CoroutineBody {
-            machine,
+            raw,
             home: None,
             begun: false,
             #[cfg(feature = "tracing")]
@@ -252,7 +251,7 @@ impl<F, T> CoroutineBody<F, T> {
     }
 
     /// Gives the output, or goes on unwinding on the worker's stack.
-    fn end(&mut self, ended: Result<T, Payload>) -> T {
+    fn end(&mut self, ended: Result<T, PanicPayload>) -> T {
         #[cfg(feature = "tracing")]
         if let Some(span) = &mut self.span {
             match &ended {
@@ -272,16 +271,16 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
     type Output = T;
 
     fn resume(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<T> {
-        // SAFETY: the machine is pinned with the body and not moved out.
-        let (this, machine) = unsafe {
+        // SAFETY: the raw is pinned with the body and not moved out.
+        let (this, raw) = unsafe {
             let this = self.get_unchecked_mut();
-            let machine = &raw mut this.machine;
-            (this, Pin::new_unchecked(&mut *machine))
+            let raw = &raw mut this.raw;
+            (this, Pin::new_unchecked(&mut *raw))
         };
         if !this.begun {
             this.begun = true;
-            machine.frame().set_task(context::current_header());
-            if machine.stays {
+            raw.frame().set_task(context::current_header());
+            if raw.stays {
                 this.home = Some(Home::here());
             }
         }
@@ -291,7 +290,7 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
         // On the worker's stack: nothing of it is on the coroutine's over a suspension.
         #[cfg(feature = "tracing")]
         let inside = this.span.as_ref().map(BodySpan::enter);
-        let resumed = machine.resume();
+        let resumed = raw.resume();
         #[cfg(feature = "tracing")]
         drop(inside);
         match resumed {
@@ -301,10 +300,10 @@ impl<T, F: FnOnce() -> T> Body for CoroutineBody<F, T> {
     }
 
     fn ending(&self) -> Ending {
-        let frame = self.machine.frame();
+        let frame = self.raw.frame();
         // Its frames must not run on a thread that is not theirs. One that goes on waiting never
         // unwinds.
-        if !self.machine.has_begun() || frame.has_given_up() || !self.is_at_home() {
+        if !self.raw.has_begun() || frame.has_given_up() || !self.is_at_home() {
             return Ending::Drop;
         }
         // In a shielded section it is cancelled only by force, and nothing may unwind out of it.

@@ -12,7 +12,6 @@
 //! others may use what it has lent them; a mark in a thread-local of our own, which is destroyed
 //! later than keys that are younger.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
@@ -26,8 +25,9 @@ use std::task::{Poll, Wake, Waker};
 use windlass_core::context::RunsTasks;
 use windlass_core::sync::thread::panicking;
 use windlass_core::task::{Unwound, drop_payload};
+use windlass_core::unwind::PanicPayload;
 
-use super::body::Machine;
+use super::body::RawCoroutine;
 use super::slab::{SizeClass, StackError};
 use super::stack::Stack;
 use super::{DEFAULT_STACK, frame};
@@ -36,7 +36,7 @@ use windlass_sync::lock::Notify;
 /// Runs `f` with a [`Driver`], which makes coroutines that are resumed by hand, on this thread.
 ///
 /// ```
-/// use windlass_runtime::coroutine::{self, Resumed};
+/// use windlass_runtime::coroutine::{self, CoroutineState};
 ///
 /// coroutine::drive(|driver| {
 ///     let mut steps = driver.coroutine(|| {
@@ -45,9 +45,9 @@ use windlass_sync::lock::Notify;
 ///         }
 ///         "done"
 ///     })?;
-///     assert_eq!(steps.resume(), Resumed::Suspended);
-///     assert_eq!(steps.resume(), Resumed::Suspended);
-///     assert_eq!(steps.resume(), Resumed::Finished("done"));
+///     assert_eq!(steps.resume(), CoroutineState::Suspended);
+///     assert_eq!(steps.resume(), CoroutineState::Suspended);
+///     assert_eq!(steps.resume(), CoroutineState::Finished("done"));
 ///     Ok::<(), coroutine::StackError>(())
 /// })?;
 /// # Ok::<(), coroutine::StackError>(())
@@ -105,12 +105,10 @@ struct Unfinished {
     made: Cell<u64>,
 }
 
-type Payload = Box<dyn Any + Send>;
-
 /// A coroutine of any type, as its driver sees it.
 trait FinishByHand {
     /// Lets it unwind if it can; the error is the panic of a destructor.
-    fn finish(&self) -> Result<(), Payload>;
+    fn finish(&self) -> Result<(), PanicPayload>;
 }
 
 impl<'d> Driver<'d> {
@@ -131,17 +129,17 @@ impl<'d> Driver<'d> {
         let size = SizeClass::for_size(bytes)?;
         let stack = Stack::take(size)?;
         let f: Code<T> = Box::new(f);
-        let machine = Rc::new(Driven {
-            machine: RefCell::new(Box::pin(Machine::new(f, size, Some(stack)))),
+        let raw = Rc::new(Driven {
+            raw: RefCell::new(Box::pin(RawCoroutine::new(f, size, Some(stack)))),
         });
         let number = self.unfinished.made.get() + 1;
         self.unfinished.made.set(number);
         self.unfinished
             .coroutines
             .borrow_mut()
-            .insert(number, machine.clone());
+            .insert(number, raw.clone());
         Ok(Coroutine {
-            driven: machine,
+            driven: raw,
             driver: self.unfinished.clone(),
             number,
             lifetime: PhantomData,
@@ -150,7 +148,7 @@ impl<'d> Driver<'d> {
 
     /// Lets the coroutines unwind whose handles were forgotten, or dropped while the thread
     /// unwound. Destructors may make more of them meanwhile.
-    fn finish_all(&self) -> Result<(), Payload> {
+    fn finish_all(&self) -> Result<(), PanicPayload> {
         let mut result = Ok(());
         loop {
             let left = std::mem::take(&mut *self.unfinished.coroutines.borrow_mut());
@@ -165,7 +163,7 @@ impl<'d> Driver<'d> {
                     match (ended, &result) {
                         (Ok(()), _) => {}
                         (first, Ok(())) => result = first,
-                        // The first is told. The destructor of another payload may panic, too.
+                        // The first is reported. The destructor of another payload may panic, too.
                         (Err(other), Err(_)) => drop_payload(other),
                     }
                 }
@@ -196,15 +194,15 @@ pub struct Coroutine<'d, T: 'static> {
 /// Borrowed while it is resumed, and no other code has it then: the handle is borrowed, too, and
 /// the driver looks at it only after the last resume.
 struct Driven<T> {
-    machine: RefCell<PinnedMachine<T>>,
+    raw: RefCell<PinnedCoroutine<T>>,
 }
 
 type Code<T> = Box<dyn FnOnce() -> T>;
-type PinnedMachine<T> = Pin<Box<Machine<Code<T>, T>>>;
+type PinnedCoroutine<T> = Pin<Box<RawCoroutine<Code<T>, T>>>;
 
 /// The state of a coroutine after a resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resumed<T> {
+pub enum CoroutineState<T> {
     /// The coroutine waits or has yielded.
     Suspended,
     /// The coroutine has returned this.
@@ -225,42 +223,42 @@ pub enum Finish<T> {
     /// coroutine began: it unwinds at the end of [`drive`].
     Later,
     /// The coroutine is inside of foreign code, which nothing unwinds out of, or goes on waiting
-    /// although it is told to end. It is leaked with its stack, and its thread stays.
+    /// although it was asked to end. It is leaked with its stack, and its thread stays.
     Leaked,
 }
 
 impl<T: 'static> Driven<T> {
     fn is_finished(&self) -> bool {
-        self.machine.borrow().is_over()
+        self.raw.borrow().is_over()
     }
 
     /// It cannot be finished here and now.
     fn is_put_off(&self) -> bool {
-        let machine = self.machine.borrow();
-        let is_elsewhere = machine.has_begun() && !machine.frame().is_on_its_pool();
-        !machine.is_over() && (panicking() || is_elsewhere)
+        let raw = self.raw.borrow();
+        let is_elsewhere = raw.has_begun() && !raw.frame().is_on_its_pool();
+        !raw.is_over() && (panicking() || is_elsewhere)
     }
 
-    fn finish(&self) -> Result<Finish<T>, Payload> {
-        let mut machine = self.machine.borrow_mut();
-        if machine.is_over() {
+    fn finish(&self) -> Result<Finish<T>, PanicPayload> {
+        let mut raw = self.raw.borrow_mut();
+        if raw.is_over() {
             return Ok(Finish::Ended);
         }
-        if !machine.has_begun() {
+        if !raw.has_begun() {
             return Ok(Finish::NotBegun);
         }
-        if panicking() || !machine.frame().is_on_its_pool() {
+        if panicking() || !raw.frame().is_on_its_pool() {
             // What runs on its stack would believe that it unwinds itself, and neither wait nor
             // end. Or this is inside of a runtime in which it did not begin.
             return Ok(Finish::Later);
         }
-        let woken = Arc::new(Woken(Notify::new()));
-        machine.frame().finish_by_hand(Waker::from(woken.clone()));
-        while !machine.frame().is_in_foreign_code() && !machine.frame().has_given_up() {
-            match machine.as_mut().resume() {
+        let woken = Arc::new(EndNotifier(Notify::new()));
+        raw.frame().finish_by_hand(Waker::from(woken.clone()));
+        while !raw.frame().is_in_foreign_code() && !raw.frame().has_given_up() {
+            match raw.as_mut().resume() {
                 // In a section it waits for others that borrow from it, and cannot unwind before
                 // they end.
-                Poll::Pending if machine.frame().is_shielded() => {
+                Poll::Pending if raw.frame().is_shielded() => {
                     if !frame::wait_shielded(woken.0.notified()) {
                         break;
                     }
@@ -275,10 +273,10 @@ impl<T: 'static> Driven<T> {
     }
 }
 
-/// What the waits of a coroutine that is told to end wake.
-struct Woken(Notify);
+/// What the waits of a coroutine that was asked to end wake.
+struct EndNotifier(Notify);
 
-impl Wake for Woken {
+impl Wake for EndNotifier {
     fn wake(self: Arc<Self>) {
         self.0.notify_one();
     }
@@ -289,7 +287,7 @@ impl Wake for Woken {
 }
 
 impl<T: 'static> FinishByHand for Driven<T> {
-    fn finish(&self) -> Result<(), Payload> {
+    fn finish(&self) -> Result<(), PanicPayload> {
         // An output that the coroutine returns is dropped here, and its destructor may panic.
         catch_unwind(AssertUnwindSafe(|| Driven::finish(self).map(drop))).flatten()
     }
@@ -301,15 +299,15 @@ impl<T: 'static> Coroutine<'_, T> {
     /// # Panics
     /// When it has ended already, or is resumed inside another runtime than it began in.
     #[track_caller]
-    pub fn resume(&mut self) -> Resumed<T> {
+    pub fn resume(&mut self) -> CoroutineState<T> {
         assert!(
             !self.is_finished(),
             "a coroutine that has ended cannot be resumed"
         );
-        let resumed = self.driven.machine.borrow_mut().as_mut().resume();
+        let resumed = self.driven.raw.borrow_mut().as_mut().resume();
         match resumed {
-            Poll::Pending => Resumed::Suspended,
-            Poll::Ready(Ok(output)) => Resumed::Finished(output),
+            Poll::Pending => CoroutineState::Suspended,
+            Poll::Ready(Ok(output)) => CoroutineState::Finished(output),
             Poll::Ready(Err(payload)) => resume_unwind(payload),
         }
     }

@@ -1,8 +1,8 @@
 //! `WINDLASS_CHECK=1`: what should never happen is looked for at every switch.
 //!
 //! A few words at the far end of each stack are written before it is used and compared at every
-//! switch: whoever steps over the guard page (a large frame that does not touch each page, C code)
-//! leaves a trace there. And whoever suspends a coroutine must be running on its stack.
+//! switch: code that steps over the guard page (a large frame that does not touch each page, C
+//! code) leaves a trace there. And code that suspends a coroutine must be running on its stack.
 //!
 //! After a coroutine was suspended no thread-local of the program may point into its stack: that is
 //! what a library leaves behind that keeps a pointer to a frame in a thread-local for the duration
@@ -48,8 +48,8 @@ fn canaries(frame: &Frame) -> *mut [u64; WORDS] {
 pub(super) fn begin(frame: &Frame) {
     let on = ON.get_or_init(|| std::env::var("WINDLASS_CHECK").is_ok_and(|value| value == "1"));
     if *on {
-        // SAFETY: the lowest usable words of a stack that nobody else has (rule 2), aligned to a
-        // page.
+        // SAFETY: the lowest usable words of a stack that no other coroutine has (rule 2), aligned
+        // to a page.
         unsafe { canaries(frame).write([CANARY; WORDS]) };
     }
 }

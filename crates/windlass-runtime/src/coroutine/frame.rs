@@ -1,4 +1,4 @@
-//! What a coroutine and whoever resumes it share, and how it waits.
+//! What a coroutine and the code that resumes it share, and how it waits.
 //!
 //! The rules that the `unsafe` blocks of this folder cite:
 //!
@@ -53,7 +53,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use corosensei::Yielder;
-use windlass_core::context::{self, SuspendPoint, TakenOut};
+use windlass_core::context::{self, DetachedValues, SuspendPoint};
 use windlass_core::deep::LevelsLeft;
 use windlass_core::sched::fork;
 use windlass_core::sync::thread::panicking;
@@ -62,7 +62,7 @@ use windlass_core::task::{Header, Unwound, with_context};
 use windlass_core::tuning::CANCEL_RESUMES;
 
 use super::{check, sanitizer};
-use crate::handle::{self, Entered};
+use crate::handle::{self, EnteredRuntime};
 use windlass_sync::lock::Notify;
 
 /// What a coroutine and the code that resumes it share.
@@ -74,9 +74,9 @@ pub(super) struct Frame {
     /// Where the thread was when the coroutine was resumed last (rule 7).
     resumed_at: Cell<SuspendPoint>,
     /// What its frames have put into thread-locals, while it is suspended.
-    taken_out: Cell<TakenOut>,
+    taken_out: Cell<DetachedValues>,
     /// The runtimes that it has entered, while it is suspended on a thread that is no worker.
-    entered: Cell<Vec<Entered>>,
+    entered: Cell<Vec<EnteredRuntime>>,
     /// The pool whose worker resumed it first; none: no worker (rule 8).
     pool: Cell<Option<usize>>,
     /// Sections that nothing may unwind out of.
@@ -87,7 +87,7 @@ pub(super) struct Frame {
     levels_left: LevelsLeft,
     /// Number of cancellations that were raised in it.
     raised: Cell<usize>,
-    /// Driven by hand, and told to end: what it waits for wakes this from then on.
+    /// Driven by hand, and asked to end: what it waits for wakes this from then on.
     finishing: OnceCell<Waker>,
     bounds: Cell<Bounds>,
     /// Its stack, for AddressSanitizer.
@@ -304,7 +304,7 @@ impl Frame {
     }
 
     /// Calls `f` with a context whose waker resumes this coroutine. If it is driven by hand, a wake
-    /// has an effect only while it is told to end.
+    /// has an effect only while it is asked to end.
     #[inline(always)]
     fn with_context<R>(&self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         match self.task.get() {

@@ -21,7 +21,7 @@
 //! coroutine::spawn(move || {
 //!     for number in 1..=4 {
 //!         coroutine::wait(time::sleep(Duration::from_millis(1)));
-//!         coroutine::wait(sender.send(number)).expect("somebody listens");
+//!         coroutine::wait(sender.send(number)).expect("the receiver listens");
 //!     }
 //! });
 //! assert_eq!(coroutine::wait(sum)?, 10);
@@ -55,13 +55,13 @@ use windlass_core::executor::local_set::{LocalJoinHandle, spawn_local_request};
 use windlass_core::sync::thread;
 use windlass_core::task::{Class, Header, JoinHandle, Options, SpawnRequest};
 
-use self::body::{CoroutineBody, Machine};
+use self::body::{CoroutineBody, RawCoroutine};
 use self::slab::SizeClass;
 use self::stack::Stack;
 use crate::dispatch::Dispatcher;
 use crate::handle::{Handle, spawn_request};
 
-pub use self::by_hand::{Coroutine, Driver, Finish, Resumed, drive};
+pub use self::by_hand::{Coroutine, CoroutineState, Driver, Finish, drive};
 pub use self::foreign::foreign;
 pub use self::leak::LeakedCoroutine;
 pub use self::overflow::report_overflows;
@@ -75,7 +75,7 @@ pub(crate) use self::stack::on_fresh_stack;
 /// the next suspension point.
 pub use windlass_core::task::Unwound as Cancelled;
 
-/// The usable size of a stack unless told otherwise.
+/// The usable size of a stack by default.
 const DEFAULT_STACK: usize = 64 << 10;
 
 /// Starts a coroutine on the runtime this thread is in, or else on the process-wide default.
@@ -258,8 +258,8 @@ impl Builder {
         T: Send + 'static,
     {
         let size = SizeClass::for_size(self.stack_size)?;
-        let machine = Machine::new(f, size, Some(Stack::take(size)?));
-        let body = CoroutineBody::new(machine, false, &self.options);
+        let raw = RawCoroutine::new(f, size, Some(Stack::take(size)?));
+        let body = CoroutineBody::new(raw, false, &self.options);
         Ok(spawn_request(SpawnRequest::new(body, self.options)))
     }
 
@@ -294,11 +294,11 @@ impl Builder {
         f: F,
         migrates: bool,
     ) -> SpawnRequest<CoroutineBody<F, T>> {
-        let machine = match SizeClass::for_size(self.stack_size) {
-            Ok(size) => Machine::new(f, size, None),
+        let raw = match SizeClass::for_size(self.stack_size) {
+            Ok(size) => RawCoroutine::new(f, size, None),
             Err(error) => panic!("{error}"),
         };
-        let body = CoroutineBody::new(machine, migrates, &self.options);
+        let body = CoroutineBody::new(raw, migrates, &self.options);
         SpawnRequest::new(body, self.options)
     }
 }

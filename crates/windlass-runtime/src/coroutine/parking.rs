@@ -1,4 +1,4 @@
-//! Suspending until somebody says so.
+//! Suspending until another thread resumes the coroutine.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub fn current() -> CoroutineRef {
 /// let _entered = runtime.enter();
 /// let (sender, receiver) = channel::oneshot::channel();
 /// let parked = coroutine::spawn(move || {
-///     sender.send(coroutine::current()).expect("somebody waits");
+///     sender.send(coroutine::current()).expect("the receiver waits");
 ///     coroutine::park();
 ///     "unparked"
 /// });

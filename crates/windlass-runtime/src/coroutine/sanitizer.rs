@@ -1,4 +1,4 @@
-//! What AddressSanitizer has to be told about stacks that are switched (`cargo xtask san`).
+//! What AddressSanitizer has to know about stacks that are switched (`cargo xtask san`).
 //!
 //! It keeps an idea of which stack a thread is on, for frames that it moves to the heap and for
 //! code that unwinds. Every switch is announced on the side that leaves and confirmed on the side

@@ -1,4 +1,4 @@
-//! Coroutines that borrow from whoever starts them.
+//! Coroutines that borrow from the code that starts them.
 //!
 //! A scope is a function, not a guard: a guard can be forgotten. It does not return, and does not
 //! unwind, before every child has ended, which means that the child's closure, its frames and its
@@ -27,11 +27,10 @@ use std::sync::Arc;
 use windlass_core::sync::Mutex;
 use windlass_core::task::{AbortHandle, Unwound};
 use windlass_core::unwind::NoUnwind;
+use windlass_core::unwind::PanicPayload;
 
 use super::{Builder, frame, refuse_in_future, wait};
 use windlass_sync::lock::Notify;
-
-type Payload = Box<dyn Any + Send>;
 
 /// Runs `f`, which may start coroutines that borrow what outlives this call; returns when all of
 /// them have ended.
@@ -192,7 +191,7 @@ struct State {
     numbered: u64,
     alive: HashMap<u64, Life>,
     cancelled: bool,
-    panic: Option<Payload>,
+    panic: Option<PanicPayload>,
 }
 
 /// A child may end before its starter has noted how to cancel it.
@@ -257,7 +256,7 @@ impl Children {
     }
 
     /// The first panic that no handle has taken.
-    fn take_panic(&self) -> Option<Payload> {
+    fn take_panic(&self) -> Option<PanicPayload> {
         self.state.lock().panic.take()
     }
 }

@@ -3,10 +3,10 @@
 //! A mapping per stack would run into the kernel's limit on mappings at 32,750 of them (each guard
 //! page splits one). Slabs of doubling size need about thirty mappings for 100,000 stacks, because
 //! `MADV_GUARD_INSTALL` (Linux 6.13) makes guards that split nothing. An older kernel gets
-//! `mprotect` and with it the limit, which is told as an error.
+//! `mprotect` and with it the limit, which is reported as an error.
 //!
-//! Slabs stay mapped for the life of the process, so that anybody may look at a slot of one: what
-//! is bounded by the most coroutines there ever were is address space. Memory goes back when a
+//! Slabs stay mapped for the life of the process, so that any thread may look at a slot of one:
+//! what is bounded by the most coroutines there ever were is address space. Memory goes back when a
 //! stack does (see `stack.rs`).
 
 use std::fmt;
@@ -281,7 +281,7 @@ fn install_guard(bottom: NonNull<u8>) -> Result<(), StackError> {
     static OLD_KERNEL: AtomicBool = AtomicBool::new(false);
     let page = page();
     if !OLD_KERNEL.load(Ordering::Relaxed) {
-        // SAFETY: the page is the lowest of a stack that nobody uses yet.
+        // SAFETY: the page is the lowest of a stack that no coroutine uses yet.
         let made = unsafe { libc::madvise(bottom.as_ptr().cast(), page, MADV_GUARD_INSTALL) };
         if made == 0 {
             return Ok(());

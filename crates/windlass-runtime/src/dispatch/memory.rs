@@ -1,4 +1,4 @@
-//! Keeping the memory of the process from being paged out, as long as somebody wants that.
+//! Keeping the memory of the process from being paged out, as long as a runtime wants that.
 
 use std::io;
 

@@ -8,7 +8,7 @@
 //! | [`Dispatcher::single`] | one of its own | strictly one after another, in order |
 //! | [`Dispatcher::unconfined`] | none | continuations that are not worth a switch |
 //!
-//! A task goes on on its own dispatcher, whoever wakes it. What it spawns runs there too. Only an
+//! A task goes on on its own dispatcher, whatever wakes it. What it spawns runs there too. Only an
 //! unconfined one goes on where it was woken.
 //!
 //! ```
@@ -16,7 +16,7 @@
 //!
 //! let runtime = Runtime::new()?;
 //! let text = runtime.block_on(async {
-//!     // A section that blocks, on a thread where that hurts nobody.
+//!     // A section that blocks, on a thread where that hurts no other task.
 //!     with_dispatcher(&Dispatcher::io(), async { std::fs::read_to_string("Cargo.toml") }).await
 //! })?;
 //! assert!(text?.contains("[package]"));

@@ -2,7 +2,7 @@
 //! clock.
 //!
 //! A worker of a pool is shared by tasks, looked after by a watchdog, and woken by the driver. This
-//! thread has nobody else: its future may sleep in place
+//! thread has no other task: its future may sleep in place
 //! ([`block_until_or`](crate::time::precise::block_until_or)), and nothing is between the kernel's
 //! timer and what it does then.
 
@@ -25,7 +25,7 @@ use windlass_sync::channel::oneshot;
 
 /// A future that runs on a thread of its own, from [`Builder::run_in`](super::Builder::run_in). Its
 /// output can be awaited. If this is dropped before, the future is dropped, too, the next time it
-/// is pending; a future that sleeps in place has to be told by something that ends its sleep.
+/// is pending; a future that sleeps in place needs something that ends its sleep.
 #[must_use = "the future is dropped with this"]
 pub struct OwnThread<T> {
     bed: Arc<Bed>,
@@ -124,7 +124,7 @@ fn run<F: Future>(bed: &Arc<Bed>, future: F, send: oneshot::Sender<Outcome<F::Ou
         Ok(Some(output)) => Ok(output),
         Err(panic) => Err(panic),
     };
-    // Nobody may want it any more; its destructor is user code.
+    // No task may want it any more; its destructor is user code.
     contain(|| drop(send.send(output)));
 }
 

@@ -247,7 +247,7 @@ impl Builder {
             name: name.clone(),
             ..Config::default()
         };
-        let found = Arc::new(Found::default());
+        let found = Arc::new(FoundAttributes::default());
         let stalls = runtime.shared().stalls.clone();
         let hooks = Hooks {
             on_start: Some(found.hook(self.attributes.clone())),
@@ -276,7 +276,7 @@ impl Builder {
 
 /// What the threads found when they read their attributes back.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundAttributes {
     state: Mutex<FoundState>,
     notified: Condvar,
 }
@@ -288,8 +288,8 @@ struct FoundState {
     refused: Option<AttributeError>,
 }
 
-impl Found {
-    fn hook(self: &Arc<Found>, wanted: Attributes) -> Arc<dyn Fn(usize) + Send + Sync> {
+impl FoundAttributes {
+    fn hook(self: &Arc<FoundAttributes>, wanted: Attributes) -> Arc<dyn Fn(usize) + Send + Sync> {
         let found = self.clone();
         Arc::new(move |worker| {
             let (attributes, refused) = wanted.apply();
@@ -320,7 +320,7 @@ pub(crate) struct PrivatePool {
     pool: Arc<Pool>,
     name: String,
     timeout: Duration,
-    found: Arc<Found>,
+    found: Arc<FoundAttributes>,
 }
 
 impl PrivatePool {

@@ -26,10 +26,10 @@ impl AlarmClock {
         if timer < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: just made, and no other owner's.
         let timer = unsafe { OwnedFd::from_raw_fd(timer) };
         let mut source = mio::unix::SourceFd(&timer.as_raw_fd());
-        // Edge-triggered, as all of mio's: setting the timer anew arms the next edge, and nobody
+        // Edge-triggered, as all of mio's: setting the timer anew arms the next edge, and no code
         // reads it.
         registry.register(&mut source, token, mio::Interest::READABLE)?;
         Ok(AlarmClock {

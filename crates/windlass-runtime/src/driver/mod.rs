@@ -74,7 +74,7 @@ struct Bell(Waker);
 
 impl Bell {
     fn ring(&self) {
-        // The counter of an eventfd is full after 2^64 rings that nobody heard.
+        // The counter of an eventfd is full after 2^64 rings that no thread heard.
         let _ = self.0.wake();
     }
 }

@@ -11,13 +11,13 @@
 //! 2. What comes after *m* is a new edge, which the driver turns into a call of `set`, be it at
 //!    once or later. (What came before *m* was read.)
 //! 3. If that `set` comes before `clear`, the count differs, the exchange fails and the bits stay.
-//!    If it comes after, it sets the bits again and takes whoever waits. The count would have to
+//!    If it comes after, it sets the bits again and takes the waiter. The count would have to
 //!    wrap within one system call to be taken for the old one: 2^27 events.
 //! 4. An end or a reset that was seen already is in the bits that `clear` leaves alone: such a
 //!    resource stays ready for good. One that was not seen yet is an edge of its own, as in 2.
 //!
 //! For writes: a short one has found the send buffer full, and the kernel has noted then that
-//! somebody wants to hear of room. This does not hold for every socket; those that differ ask for
+//! a writer waits for room. This does not hold for every socket; those that differ ask for
 //! it with `asked` of 0 (see `net::stream`).
 
 use std::fmt;

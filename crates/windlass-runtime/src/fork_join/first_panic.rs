@@ -4,15 +4,16 @@ use std::panic::resume_unwind;
 
 use windlass_core::sync::Mutex;
 
-use super::{Payload, forget_payload};
+use super::forget_payload;
+use windlass_core::unwind::PanicPayload;
 
 /// The first panic of several.
 #[derive(Default)]
-pub(super) struct FirstPanic(Mutex<Option<Payload>>);
+pub(super) struct FirstPanic(Mutex<Option<PanicPayload>>);
 
 impl FirstPanic {
     /// Keeps it, if it is the first.
-    pub(super) fn keep(&self, payload: Payload) {
+    pub(super) fn keep(&self, payload: PanicPayload) {
         let mut first = self.0.lock();
         if first.is_none() {
             *first = Some(payload);

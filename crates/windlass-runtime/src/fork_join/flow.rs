@@ -7,16 +7,16 @@
 //!
 //! Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **Counted.** `left` counts the steps that have not ended. Whoever runs steps counts them for
-//!    itself, and subtracts them when it finds no more. The frame of `run` and the flow are there
-//!    until it is zero.
+//! 1. **Counted.** `left` counts the steps that have not ended. A thread that runs steps counts
+//!    them for itself, and subtracts them when it finds no more. The frame of `run` and the flow
+//!    are there until it is zero.
 //! 2. **Who brings it to zero sets the latch**, and the frame believes only the latch, unless it is
-//!    the one. Nobody touches frame or flow after its own subtraction (the rule of the frame,
+//!    the one. No thread touches frame or flow after its own subtraction (the rule of the frame,
 //!    `windlass_core::sched::latch`). An invitation is counted as a step, so that it is gone, too.
 //! 3. **One run at a time.** `run` has the flow for itself, and `frame` says which run that is.
 //! 4. **In place.** Jobs point to nodes while `run` borrows the flow, which is not moved then.
 //!    Nodes point to the head at all times: it is shared, and not in a box, which may be pointed to
-//!    by nobody else when it is moved.
+//!    by no other code when it is moved.
 //!
 //! A panic anywhere else than in a step ends the process (`NoUnwind`).
 
@@ -32,8 +32,9 @@ use windlass_core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use windlass_core::unwind::NoUnwind;
 
 use crate::fork_join::first_panic::FirstPanic;
+use crate::fork_join::injected_call;
 use crate::fork_join::thieves::Thieves;
-use crate::fork_join::{Payload, injected_call};
+use windlass_core::unwind::PanicPayload;
 
 /// Steps that wait for each other, made once and run often.
 ///
@@ -249,7 +250,7 @@ impl Flow {
         };
         let frame = Frame::new(self, body, invitations, here.latch());
         let there: *const Frame<'_> = &raw const frame;
-        // Relaxed: whoever takes a job of this run sees it by way of the deque.
+        // Relaxed: the thread that takes a job of this run sees it by way of the deque.
         self.head
             .frame
             .store(there.cast_mut().cast(), Ordering::Relaxed);
@@ -352,7 +353,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Keeps the first panic; what has not begun is left out.
-    fn keep(&self, payload: Payload) {
+    fn keep(&self, payload: PanicPayload) {
         // Relaxed: a hint; what is left out is counted all the same.
         self.failed.store(true, Ordering::Relaxed);
         self.panic.keep(payload);

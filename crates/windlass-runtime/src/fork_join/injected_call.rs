@@ -44,7 +44,7 @@ where
     let body = Closure(Some(move || call.run()));
     // A panic from here on would leave the frame while a worker uses it.
     let guard = NoUnwind::arm("a fork-join call of a plain thread");
-    // The handle is dropped: nobody can cancel it. What is refused is dropped, too, and so the
+    // The handle is dropped: nothing can cancel it. What is refused is dropped, too, and so the
     // call.
     drop(
         runtime

@@ -2,8 +2,8 @@
 //!
 //! The second half is a job in the frame of the join. Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **One runs it.** Whoever takes the job out of the deque runs `b`: the owner, who finds it at
-//!    the bottom, or a thief. The other never touches the closure.
+//! 1. **One runs it.** The thread that takes the job out of the deque runs `b`: the owner, who
+//!    finds it at the bottom, or a thief. The other never touches the closure.
 //! 2. **The frame waits.** `forked` returns, also by a panic, only after the job was taken back or
 //!    its latch is set. So what `b` borrows, and the frame itself, are there while the job runs. A
 //!    panic anywhere else than in the closures ends the process (`NoUnwind`).
@@ -18,7 +18,8 @@ use windlass_core::sched::fork::{self, Here, Latch};
 use windlass_core::sync::UnsafeCell;
 use windlass_core::unwind::NoUnwind;
 
-use crate::fork_join::{Payload, forget_payload, injected_call};
+use crate::fork_join::{forget_payload, injected_call};
+use windlass_core::unwind::PanicPayload;
 
 /// Runs two closures, in parallel if another worker has time, and returns both results.
 ///
@@ -100,13 +101,13 @@ where
 }
 
 #[cold]
-fn after_panic<B: FnOnce() -> RB, RB>(payload: Payload, b: B) -> ! {
+fn after_panic<B: FnOnce() -> RB, RB>(payload: PanicPayload, b: B) -> ! {
     rethrow(payload, catch_unwind(AssertUnwindSafe(b)))
 }
 
 /// Goes on with the panic of `a`; what became of `b` is dropped.
 #[cold]
-fn rethrow<RB>(payload: Payload, b: thread::Result<RB>) -> ! {
+fn rethrow<RB>(payload: PanicPayload, b: thread::Result<RB>) -> ! {
     match b {
         Ok(value) => {
             windlass_core::task::contain(|| drop(value));
@@ -220,7 +221,7 @@ where
         let b = b.expect("nobody else had the job (rule 1)");
         let guard = NoUnwind::arm("a stolen half of fork_join::join");
         let result = catch_unwind(AssertUnwindSafe(b));
-        // SAFETY: rule 3: nobody reads it before the latch is set.
+        // SAFETY: rule 3: no thread reads it before the latch is set.
         unsafe { frame.result.with_mut(|place| *place = Some(result)) };
         here.run_above(mark);
         // SAFETY: rule 3: this is the last we do with the frame.

@@ -49,15 +49,14 @@ mod par;
 mod scope;
 mod thieves;
 
+use windlass_core::unwind::PanicPayload;
+
 pub use flow::{Flow, FlowError};
 pub use join::join;
 pub use par::{Grain, Parallel, par_for_each, par_map, with_grain};
 pub use scope::{Scope, scope};
 
-/// What a closure panicked with.
-type Payload = Box<dyn std::any::Any + Send>;
-
 /// Drops a panic's payload whose place another one takes; its destructor is user code.
-fn forget_payload(payload: Payload) {
+fn forget_payload(payload: PanicPayload) {
     windlass_core::task::contain(|| drop(payload));
 }

@@ -2,7 +2,7 @@
 //!
 //! Rules, which the `unsafe` blocks cite:
 //!
-//! 1. **A capacity is exclusive.** It is made from a vector that nobody touches meanwhile, and
+//! 1. **A capacity is exclusive.** It is made from a vector that no code touches meanwhile, and
 //!    split into parts that do not overlap. All pointers come from the vector's, so that neighbours
 //!    can be one again.
 //! 2. **What is made is owned.** The first `count` places of an [`OutputSlice`] are written, and it
@@ -78,7 +78,7 @@ impl<R> OutputSlice<R> {
         assert!(vector.is_empty() && vector.as_mut_ptr() == self.capacity.start);
         let count = self.count;
         std::mem::forget(self);
-        // SAFETY: rule 2: so many are written from its start on, and nobody else drops them.
+        // SAFETY: rule 2: so many are written from its start on, and no other code drops them.
         unsafe { vector.set_len(count) };
     }
 }

@@ -5,11 +5,11 @@
 //! 1. **Counted.** `pending` counts the closures that have not ended, and one more for the frame of
 //!    `scope` until it waits. The scope and what the closures borrow are there until it is zero.
 //! 2. **Who brings the count to zero sets the latch**, and the frame believes only the latch. So
-//!    everybody else has touched the scope for the last time when they count down, and that one
+//!    all other threads have touched the scope for the last time when they count down, and that one
 //!    when it sets the latch (the rule of the frame, `windlass_core::sched::latch`). A panic
 //!    anywhere else than in the closures ends the process (`NoUnwind`).
-//! 3. **Boxed.** A closure waits in a box of its own; whoever takes its job out of a deque owns the
-//!    box.
+//! 3. **Boxed.** A closure waits in a box of its own; the thread that takes its job out of a deque
+//!    owns the box.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -171,9 +171,9 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        // Relaxed: whoever spawns is counted itself, so the count is not zero.
+        // Relaxed: the spawning thread is counted itself, so the count is not zero.
         self.pending.fetch_add(1, Ordering::Relaxed);
-        let job = Box::new(Spawned {
+        let job = Box::new(SpawnedClosure {
             scope: std::ptr::from_ref(self),
             closure: f,
         });
@@ -203,21 +203,20 @@ impl<'scope> Scope<'scope> {
     }
 }
 
-struct Spawned<'scope, F> {
+struct SpawnedClosure<'scope, F> {
     scope: *const Scope<'scope>,
     closure: F,
 }
 
-/// # Safety
-/// `spawned` is a box of a [`Spawned`] of this type, and the caller, a worker of that pool, has
-/// taken the job.
+/// # Safety `spawned` is a box of a [`SpawnedClosure`] of this type, and the caller, a worker of
+/// that pool, has taken the job.
 unsafe fn run_spawned<'scope, F>(spawned: *const (), taken: Taker)
 where
     F: FnOnce(&Scope<'scope>),
 {
     // SAFETY: rule 3.
-    let spawned = unsafe { Box::from_raw(spawned.cast_mut().cast::<Spawned<'scope, F>>()) };
-    let Spawned { scope, closure } = *spawned;
+    let spawned = unsafe { Box::from_raw(spawned.cast_mut().cast::<SpawnedClosure<'scope, F>>()) };
+    let SpawnedClosure { scope, closure } = *spawned;
     let guard = NoUnwind::arm("a closure of fork_join::scope");
     fork::here(|here| {
         let here = here.expect("jobs run on workers");

@@ -11,19 +11,19 @@ pub(super) struct Thieves(AtomicU64);
 
 /// A worker's bit, if it has set it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entered(u64);
+pub(super) struct WorkerBit(u64);
 
 impl Thieves {
     /// This worker begins a stolen part.
-    pub(super) fn enter(&self, here: Here<'_>) -> Entered {
+    pub(super) fn enter(&self, here: Here<'_>) -> WorkerBit {
         let bit = 1_u64.checked_shl(here.index() as u32).unwrap_or(0);
         // Relaxed: see `help`.
         let outermost = self.0.fetch_or(bit, Ordering::Relaxed) & bit == 0;
-        Entered(if outermost { bit } else { 0 })
+        WorkerBit(if outermost { bit } else { 0 })
     }
 
     /// It has ended the part, and what that left in its deque.
-    pub(super) fn leave(&self, entered: Entered) {
+    pub(super) fn leave(&self, entered: WorkerBit) {
         if entered.0 != 0 {
             // Relaxed: what the worker forks later is published by the deque, and this with it.
             self.0.fetch_and(!entered.0, Ordering::Relaxed);

@@ -20,7 +20,7 @@ const SEED: &str = "WINDLASS_SEED";
 /// this.
 ///
 /// A task that panics fails the run as well if its panic is not seen: its handle was dropped, or
-/// never awaited. Processes are told of by their supervisors; see [`expect_panics`] for other
+/// never awaited. Processes are reported by their supervisors; see [`expect_panics`] for other
 /// exceptions.
 ///
 /// # Panics

@@ -1,12 +1,12 @@
 //! Blocking closures in a simulation: a thread each, in lock-step.
 //!
 //! A helper runs only while it has the turn, and the simulation waits meanwhile. It hands the turn
-//! back when its closure ends or waits in `block_on`; whoever wakes that wait makes it runnable,
-//! and the dice decide when it goes on.
+//! back when its closure ends or waits in `block_on`; the code that wakes that wait makes it
+//! runnable, and the dice decide when it goes on.
 //!
 //! ```text
-//! Unbegun --------go_on--> Running --block_on waits--> Waiting --wake--> Runnable --go_on--> Running
-//!    \--dismiss--> Dismissed   \------closure ended--> Ended
+//! Unbegun --------go_on--> Running --block_on waits--> Waiting --wake--> Runnable --go_on-->
+//!    Running \--dismiss--> Dismissed   \------closure ended--> Ended
 //! ```
 //! At the end those that have not begun are dismissed: their closures are dropped. One that waits
 //! for something that never comes is left to itself, and named.

@@ -1,6 +1,6 @@
 //! Waiting as exactly as the machine can, for control loops.
 //!
-//! An ordinary [`sleep`](crate::time::sleep) shares the driver with everybody else and is late by
+//! An ordinary [`sleep`](crate::time::sleep) shares the driver with all other timers and is late by
 //! the time it takes to wake a worker. These are for the few places where that is too much, and pay
 //! with a core for the last stretch.
 
@@ -25,7 +25,7 @@ const SPIN: Duration = Duration::from_micros(20);
 /// 200 us. Never early. Cancel-safe.
 pub async fn sleep_until_precise(deadline: Instant) {
     if with_world(|world| world.is_some()) {
-        // Virtual time is exact, and does not pass while somebody spins.
+        // Virtual time is exact, and does not pass while a thread spins.
         return sleep_until(deadline).await;
     }
     sleep_until(deadline - AHEAD).await;
@@ -104,7 +104,7 @@ impl Bell {
     fn wait(&self, time: Duration) {
         let rung = self.rung.lock();
         if !*rung {
-            // The one timer of this thread: whoever rings wakes it before.
+            // The one timer of this thread: a ring wakes it before.
             drop(self.notified.wait_for(rung, time));
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
 
-use windlass_runtime::coroutine::{self, Finish, Resumed};
+use windlass_runtime::coroutine::{self, CoroutineState, Finish};
 use windlass_runtime::task::{LocalSet, yield_now};
 use windlass_runtime::time::{self, Instant};
 
@@ -26,9 +26,12 @@ fn a_context_is_good_after_a_suspension_inside_the_poll() {
                 }));
             })
             .expect("a stack");
-        assert_eq!(waits.resume(), Resumed::Suspended);
+        assert_eq!(waits.resume(), CoroutineState::Suspended);
         deep(20, &mut || ());
-        assert_eq!(deep(40, &mut || waits.resume()), Resumed::Finished(()));
+        assert_eq!(
+            deep(40, &mut || waits.resume()),
+            CoroutineState::Finished(())
+        );
     });
 }
 
@@ -161,7 +164,7 @@ fn a_coroutine_driven_by_hand_is_not_suspended_by_a_task_it_runs() {
             })
             .expect("a stack");
         let mut resumes = 0;
-        while runs_a_set.resume() == Resumed::Suspended {
+        while runs_a_set.resume() == CoroutineState::Suspended {
             resumes += 1;
             assert!(resumes < 100, "it ends");
         }
@@ -214,14 +217,14 @@ fn a_coroutine_does_not_change_from_a_thread_to_a_worker() {
             })
             .expect("a stack");
         simulated.block_on(async {
-            assert_eq!(on_worker.resume(), Resumed::Suspended);
+            assert_eq!(on_worker.resume(), CoroutineState::Suspended);
         });
         let message = panic_message(|| {
             let _ = on_worker.resume();
         });
         assert!(message.contains("goes on where it began"), "{message}");
         simulated.block_on(async {
-            assert_eq!(on_worker.resume(), Resumed::Finished(()));
+            assert_eq!(on_worker.resume(), CoroutineState::Finished(()));
         });
     });
 }
@@ -256,15 +259,15 @@ fn finishing_a_coroutine_inside_of_another_ends_the_right_one() {
                             }
                         })
                         .expect("a stack");
-                    assert_eq!(inner.resume(), Resumed::<()>::Suspended);
+                    assert_eq!(inner.resume(), CoroutineState::<()>::Suspended);
                     coroutine::yield_now();
                     assert_eq!(inner.finish(), Finish::Ended);
                 });
                 7
             })
             .expect("a stack");
-        assert_eq!(outer.resume(), Resumed::Suspended);
-        assert_eq!(outer.resume(), Resumed::Finished(7));
+        assert_eq!(outer.resume(), CoroutineState::Suspended);
+        assert_eq!(outer.resume(), CoroutineState::Finished(7));
     });
 }
 

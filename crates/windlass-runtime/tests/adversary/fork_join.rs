@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-use windlass_runtime::coroutine::{self, Resumed};
+use windlass_runtime::coroutine::{self, CoroutineState};
 use windlass_runtime::task::shield;
 use windlass_runtime::{Runtime, fork_join, time};
 
@@ -217,7 +217,7 @@ fn a_coroutine_driven_by_hand_inside_a_join_takes_no_half_of_it() {
                         loop {
                             resumes += 1;
                             assert!(resumes < 1_000_000, "it ends");
-                            if let Resumed::Finished(value) = steps.resume() {
+                            if let CoroutineState::Finished(value) = steps.resume() {
                                 sum.fetch_add(value, SeqCst);
                                 return;
                             }
@@ -239,11 +239,11 @@ fn a_coroutine_driven_by_hand_inside_a_join_takes_no_half_of_it() {
                     5
                 })
                 .expect("a stack");
-            assert_eq!(steps.resume(), Resumed::Suspended);
+            assert_eq!(steps.resume(), CoroutineState::Suspended);
             steps.resume()
         })
     });
-    assert_eq!(sum, Resumed::Finished(5));
+    assert_eq!(sum, CoroutineState::Finished(5));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_coroutine_driven_by_hand_ends_after_the_job_that_borrows_from_it() {
                     coroutine::yield_now();
                 })
                 .expect("a stack");
-            assert_eq!(joins.resume(), Resumed::Suspended);
+            assert_eq!(joins.resume(), CoroutineState::Suspended);
             assert!(begun.load(SeqCst));
             joins.finish()
         })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Instant;
 
-use windlass_runtime::coroutine::{self, Finish, Resumed};
+use windlass_runtime::coroutine::{self, CoroutineState, Finish};
 use windlass_runtime::task::{LocalSet, yield_now};
 use windlass_runtime::{Handle, time};
 
@@ -40,7 +40,7 @@ fn leak_a_foreign_section() {
         let mut waits = driver
             .coroutine(|| coroutine::foreign(|| coroutine::wait(pending::<()>())))
             .expect("a stack");
-        assert_eq!(waits.resume(), Resumed::Suspended);
+        assert_eq!(waits.resume(), CoroutineState::Suspended);
         assert_eq!(waits.finish(), Finish::Leaked);
     });
 }
@@ -127,7 +127,7 @@ fn a_coroutine_driven_by_hand_waits_for_the_children_of_its_scope_when_it_is_dro
                 })
                 .expect("a stack");
             for _ in 0..1000 {
-                assert_eq!(scoped.resume(), Resumed::Suspended);
+                assert_eq!(scoped.resume(), CoroutineState::Suspended);
                 std::thread::yield_now();
             }
             scoped.finish()
@@ -300,7 +300,7 @@ fn a_driver_on_the_worker_of_its_scopes_children_ends() {
                         });
                     })
                     .expect("a stack");
-                assert_eq!(scoped.resume(), Resumed::Suspended);
+                assert_eq!(scoped.resume(), CoroutineState::Suspended);
                 while seen.load(SeqCst) == 0 {
                     coroutine::yield_now();
                 }
@@ -371,10 +371,10 @@ fn a_guard_that_is_dropped_on_another_stack_leaves_its_own_runtime_only() {
                 own_guard
             })
             .expect("a stack");
-        assert!(matches!(holds.resume(), Resumed::Suspended));
+        assert!(matches!(holds.resume(), CoroutineState::Suspended));
         assert_eq!(spawns_on(), "first");
         let _second = inner.enter();
-        assert!(matches!(holds.resume(), Resumed::Suspended));
+        assert!(matches!(holds.resume(), CoroutineState::Suspended));
         assert_eq!(spawns_on(), "second");
     });
     assert!(Handle::try_current().is_err());

@@ -16,7 +16,7 @@ use windlass_runtime::{Runtime, coroutine};
 use crate::support::{eventually, on_a_thread, quiet, runtime};
 
 /// A thread-local that notes when it is destroyed.
-struct Lent(RefCell<Option<Destroyed>>);
+struct FrameLocal(RefCell<Option<Destroyed>>);
 
 struct Destroyed(Arc<AtomicBool>);
 
@@ -27,7 +27,7 @@ impl Drop for Destroyed {
 }
 
 thread_local! {
-    static LENT: Lent = const { Lent(RefCell::new(None)) };
+    static LENT: FrameLocal = const { FrameLocal(RefCell::new(None)) };
 }
 
 /// Whether the thread-local was destroyed, and whether its borrower was still using it.

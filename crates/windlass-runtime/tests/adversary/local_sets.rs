@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use windlass_runtime::coroutine::{self, Resumed};
+use windlass_runtime::coroutine::{self, CoroutineState};
 use windlass_runtime::task::{LocalSet, spawn_local};
 use windlass_runtime::time;
 
@@ -55,11 +55,11 @@ fn no_freed_set_is_left_on_the_thread() {
                 .expect("a stack")
         };
         let (mut first, mut second) = (make(1), make(2));
-        assert_eq!(first.resume(), Resumed::Suspended);
-        assert_eq!(second.resume(), Resumed::Suspended);
-        assert_eq!(first.resume(), Resumed::Finished(()));
-        assert_eq!(second.resume(), Resumed::Suspended);
-        assert_eq!(second.resume(), Resumed::Finished(()));
+        assert_eq!(first.resume(), CoroutineState::Suspended);
+        assert_eq!(second.resume(), CoroutineState::Suspended);
+        assert_eq!(first.resume(), CoroutineState::Finished(()));
+        assert_eq!(second.resume(), CoroutineState::Suspended);
+        assert_eq!(second.resume(), CoroutineState::Finished(()));
     });
     deep(20, &mut || ());
     let message = panic_message(|| drop(spawn_local(async {})));
@@ -96,5 +96,29 @@ fn dropping_a_set_ends_although_a_coroutine_swallows_it() {
             windlass_runtime::task::yield_now().await;
         }));
         drop(set);
+    });
+}
+
+/// A simulation has one thread: nothing can wait there for the child of a scope.
+#[test]
+fn a_set_that_is_dropped_in_a_simulation_while_a_scope_waits_does_not_hang() {
+    // A coroutine that is leaked keeps its thread.
+    let ((), _stays) = on_a_thread(|| {
+        let runtime = windlass_runtime::Runtime::simulated(1);
+        runtime.block_on(async {
+            let set = LocalSet::new();
+            set.run_until(async {
+                let _waits = coroutine::spawn_local(|| {
+                    coroutine::scope(|scope| {
+                        scope.spawn(|| coroutine::wait(time::sleep(Duration::from_millis(5))));
+                    });
+                });
+                for _ in 0..4 {
+                    windlass_runtime::task::yield_now().await;
+                }
+            })
+            .await;
+            drop(set);
+        });
     });
 }

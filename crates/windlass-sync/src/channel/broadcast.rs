@@ -1,6 +1,6 @@
 //! Every receiver gets every value, as long as it keeps up.
 //!
-//! The channel keeps the newest `capacity` values. A receiver that is slower than that is told once
+//! The channel keeps the newest `capacity` values. A receiver that is slower than that learns once
 //! how many it missed, and goes on with the oldest that is left.
 //!
 //! A receiver takes several values at once where several wait for it, up to a quarter of the
@@ -139,8 +139,8 @@ impl<T> State<T> {
         if slot.unseen > 0 {
             return Some(slot.value.clone());
         }
-        // The last one gets the value itself. What everybody has seen is at the front: whoever has
-        // seen a value has seen those before it.
+        // The last one gets the value itself. What all receivers have seen is at the front: a
+        // receiver that has seen a value has seen those before it.
         self.slots.pop_front().map(|slot| slot.value)
     }
 
@@ -216,7 +216,7 @@ impl<T> Sender<T> {
         // Users' code: outside of the lock.
         drop(oldest);
         if !nobody_waits {
-            // Whoever comes to wait from now on has seen this value.
+            // A receiver that comes to wait from now on has seen this value.
             self.shared.notify(end);
         }
         Ok(receivers)

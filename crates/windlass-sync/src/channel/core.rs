@@ -260,7 +260,7 @@ impl<T> Core<T> {
             wakes.extend(waker.flatten());
             return Offer::Sent(None);
         }
-        // Nobody overtakes a sender that waits.
+        // No sender overtakes one that waits.
         self.settle(state, wakes);
         if !state.senders.is_empty() || !self.has_room(state) {
             return Offer::Full(value);

@@ -13,7 +13,7 @@
 //!
 //! Waiters are served in the order in which they came, and a value goes straight into the hands of
 //! the receiver that waits. A failed send hands its value back. After a close, sends fail at once,
-//! receivers get what is left and are then told so, and every waiter is notified exactly once.
+//! receivers get what is left and then an error, and every waiter is notified exactly once.
 //!
 //! Values move, and are dropped and cloned outside of every lock.
 

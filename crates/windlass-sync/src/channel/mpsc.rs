@@ -1,7 +1,7 @@
 //! Many senders, one receiver.
 //!
 //! The receiver takes values out of the channel in batches and hands them out without a lock; for
-//! everybody else they are still in the channel, and count against its capacity.
+//! all other code they are still in the channel, and count against its capacity.
 //!
 //! ```
 //! use windlass_sync::channel::mpsc;

@@ -74,7 +74,7 @@ struct Block<T> {
 
 // SAFETY: rules 1 to 3: the state hands every cell from one side to the other.
 unsafe impl<T: Send> Send for Block<T> {}
-// SAFETY: as above; nobody gets a shared reference to the value.
+// SAFETY: as above; no code gets a shared reference to the value.
 unsafe impl<T: Send> Sync for Block<T> {}
 
 /// Which of the two cells a waker is in.
@@ -314,7 +314,7 @@ impl<T> Future for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // A sender that is done does not care whether anybody is left.
+        // A sender that is done does not care whether a receiver is left.
         if self.block.load() & DONE != 0 || self.block.close() & DONE != 0 {
             super::drop_nested(self.block.take());
         }

@@ -12,11 +12,10 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # The version
-//! One word, `version << 1 | CLOSED`. The version grows under the value's write lock, so whoever
-//! holds a read lock sees a value and its version together. Receivers compare it with the version
-//! that they have seen: without any lock as long as nothing has changed and they do not have to
-//! wait.
+//! # The version One word, `version << 1 | CLOSED`. The version grows under the value's write lock,
+//! so a thread that holds a read lock sees a value and its version together. Receivers compare it
+//! with the version that they have seen: without any lock as long as nothing has changed and they
+//! do not have to wait.
 
 use std::error::Error;
 use std::fmt;
@@ -292,7 +291,7 @@ impl<T> Receiver<T> {
     ) -> Result<Ref<'_, T>, RecvError> {
         loop {
             let shared = &self.shared;
-            // Before the value: what is sent after this look is told to `changed`.
+            // Before the value: what is sent after this look is reported by `changed`.
             let closed = shared.version().1;
             {
                 let value = shared.value.read();

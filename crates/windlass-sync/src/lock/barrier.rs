@@ -46,7 +46,7 @@ impl Barrier {
         }
     }
 
-    /// Waits until `n` are here; one of them is told that it is the leader.
+    /// Waits until `n` are here; one of them learns that it is the leader.
     ///
     /// Cancel-safe: a wait that is dropped before the barrier opens does not count any more.
     pub fn wait(&self) -> BarrierWait<'_> {

@@ -8,10 +8,10 @@
 //! | [`Barrier`] | a number of tasks that wait for each other |
 //! | [`OnceCell`] | a value that is made once |
 //!
-//! All of them serve waiters in the order in which they came, wake exactly whom they serve, and
-//! allocate nothing per wait. A future that is dropped leaves its queue and passes on what it was
-//! given. Plain threads use the `blocking_` methods. Nothing is poisoned: a panic releases what it
-//! held.
+//! All of them serve waiters in the order in which they came, wake exactly those that they serve,
+//! and allocate nothing per wait. A future that is dropped leaves its queue and passes on what it
+//! was given. Plain threads use the `blocking_` methods. Nothing is poisoned: a panic releases what
+//! it held.
 //!
 //! The channels are in [`crate::channel`].
 

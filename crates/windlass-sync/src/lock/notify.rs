@@ -28,7 +28,7 @@ const BROADCAST: u64 = 4;
 /// # windlass_core::block_on(async {
 /// let news = Notify::new();
 /// news.notify_one();
-/// // It came before anybody waited, and was kept.
+/// // It came before a task waited, and was kept.
 /// news.notified().await;
 /// # });
 /// ```

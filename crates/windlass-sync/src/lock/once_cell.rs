@@ -59,7 +59,7 @@ impl<T> OnceCell<T> {
         if !self.initialized() {
             return None;
         }
-        // SAFETY: it was made, so nobody writes it any more.
+        // SAFETY: it was made, so no thread writes it any more.
         unsafe { (*self.value.with(|value| value)).as_ref() }
     }
 

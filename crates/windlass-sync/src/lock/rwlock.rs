@@ -131,7 +131,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
 impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: the guard holds a permit: nobody has them all.
+        // SAFETY: the guard holds a permit: no writer has them all.
         unsafe { &*self.lock.value.with(|value| value) }
     }
 }

@@ -1,10 +1,9 @@
 //! A semaphore: permits in one word, waiters in a queue.
 //!
-//! # The word
-//! `permits << 2 | WAITERS | CLOSED`. While WAITERS is clear, permits are taken and given back with
-//! one compare-and-exchange. While it is set, only the holder of the waiters' lock changes the
-//! word: a release then goes to the first in the queue, and nobody can overtake. The bit is set
-//! exactly while the queue is not empty, as seen under the lock.
+//! # The word `permits << 2 | WAITERS | CLOSED`. While WAITERS is clear, permits are taken and
+//! given back with one compare-and-exchange. While it is set, only the holder of the waiters' lock
+//! changes the word: a release then goes to the first in the queue, and no waiter can be overtaken.
+//! The bit is set exactly while the queue is not empty, as seen under the lock.
 //!
 //! No wake-up is lost: a waiter sets the bit with an exchange whose expected word has too few
 //! permits for it; so at that moment there are too few, and every later release sees the bit.
@@ -177,7 +176,7 @@ impl Semaphore {
         loop {
             let taken = permits.min(self::permits(now));
             let next = now - units(taken);
-            // Relaxed: what these permits guard is of no interest to anybody.
+            // Relaxed: what these permits guard is of no interest any more.
             match self
                 .word
                 .compare_exchange_weak(now, next, Ordering::Relaxed, Ordering::Relaxed)
@@ -296,7 +295,7 @@ impl Semaphore {
     /// Gives permits to the first waiters, as far as they go.
     fn serve(&self, waiters: &mut WaitList<usize>, wakes: &mut WakeBatch) {
         waiters.notify_while(Notification::Served, wakes, |wanted| {
-            // WAITERS is set: nobody else changes the word.
+            // WAITERS is set: no other thread changes the word.
             if permits(self.word.load(Ordering::Relaxed)) < *wanted {
                 return false;
             }
@@ -347,7 +346,7 @@ impl Semaphore {
                 }
             }
             // Relaxed: the waiter learns what it has to know from the lock and its status. The
-            // exchange fails if permits came in after we looked: nobody would give them to us.
+            // exchange fails if permits came in after we looked: no release would give them to us.
             let marked = self.word.compare_exchange(
                 now,
                 now | WAITERS,

@@ -9,12 +9,13 @@
 //!   until > deadline? ring                     sleep until `until`
 //! ```
 //! Whichever fence comes first, one of the two sees the other: the sleeper sees the new `next`, or
-//! the registrar sees `until` and rings. `until` is 0 while nobody sleeps. A timer that is not the
-//! earliest of its shard notifies nobody: the sleeper already waits for the earliest, or a
+//! the registrar sees `until` and rings. `until` is 0 while no thread sleeps. A timer that is not
+//! the earliest of its shard notifies no thread: the sleeper already waits for the earliest, or a
 //! cancelled one left its time behind and the sleeper looks then.
 //!
 //! Only the owner of a shard registers there, so its lock is taken without contention, except by
-//! whoever holds the driver when something is due, and by a task that moved and cancels from afar.
+//! the worker that holds the driver when something is due, and by a task that moved and cancels
+//! from afar.
 
 use std::task::Waker;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
-use windlass_sync::park::{Arrived, Generation, Park, ParkState};
+use windlass_sync::park::{EndedWaits, Generation, Park, ParkState};
 
 /// A guest and how often it was woken.
 struct Guest {
@@ -38,11 +38,11 @@ impl Guest {
     }
 }
 
-fn count(arrived: Arrived<u32>) -> usize {
+fn count(arrived: EndedWaits<u32>) -> usize {
     match arrived {
-        Arrived::Nothing => 0,
-        Arrived::One(..) => 1,
-        Arrived::Several(several) => several.len(),
+        EndedWaits::Nothing => 0,
+        EndedWaits::One(..) => 1,
+        EndedWaits::Several(several) => several.len(),
     }
 }
 
@@ -60,7 +60,7 @@ fn an_end_is_seen_or_wakes() {
         let parked = guest.park.park();
         ender.join().expect("it ends");
         assert_eq!(guest.wakes(), usize::from(parked));
-        assert_eq!(guest.park.take(), Arrived::One(1, 7));
+        assert_eq!(guest.park.take(), EndedWaits::One(1, 7));
     });
 }
 
@@ -141,6 +141,6 @@ fn a_closed_guest_gets_nothing() {
         assert_eq!(was == ParkState::Awake, ended);
         assert!(guest.park.begin(2, ()).is_none());
         assert!(!guest.end(generation, 2));
-        assert_eq!(guest.park.take(), Arrived::Nothing);
+        assert_eq!(guest.park.take(), EndedWaits::Nothing);
     });
 }

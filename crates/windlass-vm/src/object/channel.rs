@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_actor::Payload;
 use windlass_core::sync;
+use windlass_sync::park::Generation;
+use windlass_value::Payload;
 
 use super::Waiter;
 use crate::exception::Exception;
 use crate::guest::Answer;
-use crate::task::GuestShared;
-use windlass_sync::park::Generation;
+use crate::guest_shared::GuestShared;
 
-/// A queue of values between guests, in their order; with a capacity of 0 a sender waits for its receiver.
+/// A queue of values between guests, in their order; with a capacity of 0 a sender waits for its
+/// receiver.
 ///
 /// Made with [`Budget::channel`](crate::Budget::channel) or [`Vm::channel`](crate::Vm::channel).
 #[derive(Clone)]
@@ -27,7 +28,7 @@ struct State {
     kept: VecDeque<Payload>,
     /// Those who wait to send, with what. Only when nothing more can be kept.
     senders: VecDeque<(Waiter, Payload)>,
-    /// Those who wait to receive. Only when nothing is kept and nobody sends.
+    /// Guests that wait to receive; only while the channel is empty and has no waiting sender.
     receivers: VecDeque<Waiter>,
     closed: bool,
 }
@@ -135,7 +136,7 @@ impl Channel {
 }
 
 impl State {
-    /// There is room: whoever waits longest to send has sent.
+    /// There is room: the longest waiting sender has sent.
     fn refill(&mut self) {
         while self.kept.len() < self.capacity {
             let Some((sender, value)) = self.senders.pop_front() else {

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_actor::Payload;
 use windlass_core::sync;
+use windlass_sync::park::Generation;
+use windlass_value::Payload;
 
 use super::Waiter;
 use crate::exception::Exception;
-use crate::task::GuestShared;
-use windlass_sync::park::Generation;
+use crate::guest_shared::GuestShared;
 
-/// A lock that one guest has at a time; whoever waits longest gets it next.
+/// A lock that one guest has at a time. The longest waiter gets it next.
 ///
 /// It is given back by its owner, or when its owner ends, however it ends.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ impl Mutex {
         self.id
     }
 
-    /// Whether somebody has it.
+    /// Returns whether a guest has it.
     pub fn is_locked(&self) -> bool {
         self.state.lock().owner.is_some()
     }
@@ -73,7 +73,8 @@ impl Mutex {
         if waiter.end(Ok(Payload::Nil.into())).is_ok() {
             return true;
         }
-        // Whoever ends the guest may have found it among what it holds, and then gives it back itself.
+        // The end of the guest may have found it among what the guest holds, and then gives it
+        // back.
         let mine = guest.with_resources(|resources| resources.let_go_of(self));
         if mine {
             state.owner = None;

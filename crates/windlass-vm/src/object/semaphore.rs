@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_actor::Payload;
 use windlass_core::sync;
+use windlass_sync::park::Generation;
+use windlass_value::Payload;
 
 use super::Waiter;
 use crate::exception::Exception;
-use crate::task::GuestShared;
-use windlass_sync::park::Generation;
+use crate::guest_shared::GuestShared;
 
-/// A number of permits; whoever waits longest gets them first, also before those who want fewer.
+/// A number of permits. The longest waiter gets them first, also before one that wants fewer.
 ///
 /// What a guest has taken and not given back comes back when it ends, however it ends.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ impl Semaphore {
         self.id
     }
 
-    /// How many permits nobody has.
+    /// Returns the number of free permits.
     pub fn free(&self) -> usize {
         self.state.lock().free
     }
@@ -82,7 +82,7 @@ impl Semaphore {
             if waiter.end(Ok(Payload::Nil.into())).is_err()
                 && guest.with_resources(|resources| resources.remove_permits(self, wanted))
             {
-                // Nobody there; and whoever ended the guest has not found them.
+                // The guest has ended, and its end has not found these permits.
                 state.free += wanted;
             }
         }

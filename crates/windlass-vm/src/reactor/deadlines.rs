@@ -8,7 +8,8 @@ use windlass_core::sync::clock;
 use crate::guest::Ending;
 use crate::object::Waiter;
 
-/// Waits for time, by when they are due; in a replay by whose they are, because the recording says when.
+/// Waits for time, by when they are due; in a replay by whose they are, because the recording says
+/// when.
 #[derive(Default)]
 pub(super) struct Deadlines {
     waits: BTreeMap<(u64, u64), (Waiter, Ending)>,

@@ -1,16 +1,17 @@
-//! What the reactor is told.
+//! The events of the reactor.
 
 use std::sync::Arc;
 
-use windlass_actor::{ExitReason, Payload};
+use windlass_actor::ExitReason;
+use windlass_sync::park::Generation;
+use windlass_value::Payload;
 
 use crate::effects::Op;
 use crate::guest::{Ending, Resume};
+use crate::guest_shared::GuestShared;
 use crate::object::Waiter;
 use crate::reason::Reason;
-use crate::record::Script;
-use crate::task::GuestShared;
-use windlass_sync::park::Generation;
+use crate::record::{AnswerLog, shown_value};
 
 pub(crate) enum Event {
     /// A guest did something, inside a step.
@@ -35,7 +36,7 @@ pub(crate) enum Event {
     Inject { guest: Arc<GuestShared> },
     /// Something that it looks at itself has changed.
     WakeLoop,
-    /// Nobody has the VM any more.
+    /// The last handle of the VM was dropped.
     Stop,
     /// The recording shall end.
     EndRecording,
@@ -47,7 +48,7 @@ pub(crate) struct StepResult {
     pub(crate) slot: usize,
     pub(crate) outcome: StepOutcome,
     pub(crate) spent: u64,
-    pub(crate) script: Script,
+    pub(crate) answers: AnswerLog,
 }
 
 pub(crate) enum StepOutcome {
@@ -64,7 +65,8 @@ impl StepOutcome {
         match self {
             StepOutcome::Yield => "yield".to_owned(),
             StepOutcome::Suspend(reason) => format!("suspend {}", reason.description()),
-            StepOutcome::Over(Ok(_)) => "done".to_owned(),
+            StepOutcome::Over(Ok(Payload::Nil)) => "done".to_owned(),
+            StepOutcome::Over(Ok(value)) => format!("done {}", shown_value(value)),
             StepOutcome::Over(Err(reason)) => format!("failed {reason}"),
             StepOutcome::Rejected(_) => "rejected".to_owned(),
         }

@@ -11,10 +11,10 @@ use windlass_core::sync::atomic::Ordering;
 
 use super::event::{Event, StepOutcome, StepResult};
 use crate::guest::{Guest, Resume, Step};
-use crate::record::Script;
-use crate::shell::{close, step_guest};
+use crate::guest_process::{close, step_guest};
+use crate::guest_shared::GuestShared;
+use crate::record::AnswerLog;
 use crate::slot::Slot;
-use crate::task::GuestShared;
 use crate::vm::GuestScheduler;
 
 /// One step, once. If the workers do not take it, it says so: its slot comes back in any case.
@@ -23,22 +23,22 @@ pub(super) struct Job {
     pub(super) slot: Arc<Slot>,
     pub(super) place: usize,
     /// None once it has run.
-    pub(super) todo: Option<Todo>,
+    pub(super) input: Option<StepInput>,
 }
 
-pub(super) struct Todo {
+pub(super) struct StepInput {
     pub(super) guest: Box<dyn Guest>,
     pub(super) resume: Resume,
-    pub(super) script: Script,
+    pub(super) answers: AnswerLog,
 }
 
 impl Job {
     fn run(&mut self) {
-        let Some(Todo {
+        let Some(StepInput {
             mut guest,
             resume,
-            script,
-        }) = self.todo.take()
+            answers,
+        }) = self.input.take()
         else {
             return;
         };
@@ -46,12 +46,12 @@ impl Job {
         // What is written down does not depend on the moment.
         if !vm.enter_job() && !vm.counting {
             vm.leave();
-            return self.report(Some(guest), StepOutcome::Rejected(resume), 0, script);
+            return self.report(Some(guest), StepOutcome::Rejected(resume), 0, answers);
         }
         let began = CoarseClock::look();
         self.slot.begin(began.at());
-        let (step, script, spent) =
-            step_guest(&mut *guest, vm, &self.shared, &self.slot, resume, script);
+        let (step, answers, spent) =
+            step_guest(&mut *guest, vm, &self.shared, &self.slot, resume, answers);
         self.slot.end();
         let time = began.now() - began.at();
         self.shared.cpu.fetch_add(time, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Job {
             _ => Some(guest),
         };
         vm.leave();
-        self.report(guest, outcome, spent, script);
+        self.report(guest, outcome, spent, answers);
     }
 
     fn report(
@@ -82,7 +82,7 @@ impl Job {
         guest: Option<Box<dyn Guest>>,
         outcome: StepOutcome,
         spent: u64,
-        script: Script,
+        answers: AnswerLog,
     ) {
         *self.shared.stored.lock() = guest;
         let GuestScheduler::Reactor(reactor) = &self.shared.vm.scheduler else {
@@ -93,7 +93,7 @@ impl Job {
             slot: self.place,
             outcome,
             spent,
-            script,
+            answers,
         }));
     }
 }
@@ -109,12 +109,12 @@ impl Future for Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        if let Some(todo) = self.todo.take() {
+        if let Some(input) = self.input.take() {
             self.report(
-                Some(todo.guest),
-                StepOutcome::Rejected(todo.resume),
+                Some(input.guest),
+                StepOutcome::Rejected(input.resume),
                 0,
-                todo.script,
+                input.answers,
             );
         }
     }

@@ -6,7 +6,7 @@ use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicBool, Ordering};
 use windlass_sync::lock::Notify;
 
-use crate::record::{End, Line, Reading, Script, Writer};
+use crate::record::{AnswerLog, End, Line, RecordingReader, Writer};
 use crate::vm::ReplayPosition;
 use windlass_record::{Difference, RecordingError};
 
@@ -20,7 +20,7 @@ pub(super) struct Log {
 
 struct State {
     writer: Option<Writer>,
-    reading: Option<Reading>,
+    reading: Option<RecordingReader>,
     /// Whether a line has been written in this turn.
     dirty: bool,
     /// What went wrong with the writing.
@@ -30,7 +30,7 @@ struct State {
 }
 
 impl Log {
-    pub(super) fn new(writer: Option<Writer>, reading: Option<Reading>) -> Log {
+    pub(super) fn new(writer: Option<Writer>, reading: Option<RecordingReader>) -> Log {
         Log {
             on: AtomicBool::new(writer.is_some() || reading.is_some()),
             replays: reading.is_some(),
@@ -96,17 +96,21 @@ impl Log {
     }
 
     /// What a guest will be answered in the step that begins now.
-    pub(super) fn script(&self, task: u64) -> Script {
+    pub(super) fn answers(&self, task: u64) -> AnswerLog {
         if !self.is_on() {
-            return Script::Live;
+            return AnswerLog::Live;
         }
         match &mut self.state.lock().reading {
-            Some(reading) => Script::Reading {
+            Some(reading) => AnswerLog::Reading {
                 answers: reading.answers(task),
                 given: Vec::new(),
+                did: Vec::new(),
                 short: false,
             },
-            None => Script::Writing(Vec::new()),
+            None => AnswerLog::Writing {
+                answers: Vec::new(),
+                did: Vec::new(),
+            },
         }
     }
 
@@ -122,7 +126,7 @@ impl Log {
     /// The recording has no turn any more.
     pub(super) fn end_of_replay(&self) {
         let mut state = self.state.lock();
-        let end = state.reading.as_ref().map_or(Ok(()), Reading::end);
+        let end = state.reading.as_ref().map_or(Ok(()), RecordingReader::end);
         if end.is_ok()
             && let Some(writer) = state.writer.take()
         {

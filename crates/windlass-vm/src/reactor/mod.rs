@@ -13,20 +13,20 @@
 //! ```
 //!
 //! # Where it runs
-//! It is a task like any other, on a pool of its own together with the VM workers: as many threads as guests may
-//! run at once, and one more. So a guest that ends its step finds the reactor on its own thread, without a
-//! switch; and when all workers are inside long steps, the one more is there for it. It sleeps until
-//! something is posted or due. The processes of the guests are there, too: a message goes from one guest to another
-//! without leaving these threads.
+//! It is a task like any other, on a pool of its own together with the VM workers: as many threads
+//! as guests may run at once, and one more. So a guest that ends its step finds the reactor on its
+//! own thread, without a switch; and when all workers are inside long steps, the one more is there
+//! for it. It sleeps until something is posted or due. The processes of the guests are there, too:
+//! a message goes from one guest to another without leaving these threads.
 //!
 //! # Designs that were rejected
 //! - A thread of its own: each decision costs two thread switches.
-//! - Two guests per worker on the way (`2 x workers`): the second would wait in the queue of a worker that is inside
-//!   a long step, and the one more would be taken by it.
+//! - Two guests per worker on the way (`2 x workers`): the second would wait in the queue of a
+//!   worker that is inside a long step, and the one more would be taken by it.
 //!
 //! # The order of things
-//! What a guest does and how its step ends come through one queue, so that they are looked at in the order in which
-//! they happened. [`control::Control::turn`] has the nine steps.
+//! What a guest does and how its step ends come through one queue, so that they are looked at in
+//! the order in which they happened. [`control::Control::turn`] has the nine steps.
 
 mod control;
 mod deadlines;
@@ -40,10 +40,12 @@ use std::task::Waker;
 use std::time::Duration;
 
 use windlass_actor::ExitReason;
-use windlass_core::queue::{Letter, Mailbox, Pushed};
+use windlass_core::queue::{Letter, Mailbox, PushOutcome};
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{Ordering, fence};
+use windlass_record::RecordingError;
 use windlass_runtime::dispatch::Dispatcher;
+use windlass_sync::park::Generation;
 
 use self::control::Control;
 use self::deadlines::Deadlines;
@@ -52,14 +54,12 @@ use self::log::Log;
 use crate::effects::Op;
 use crate::error::BuildError;
 use crate::guest::Ending;
+use crate::guest_process::close;
+use crate::guest_shared::GuestShared;
 use crate::object::Waiter;
 use crate::reason::Work;
-use crate::record::{Reading, Writer};
-use crate::shell::close;
-use crate::task::GuestShared;
-use crate::vm::{ReplayPosition, Shared};
-use windlass_record::RecordingError;
-use windlass_sync::park::Generation;
+use crate::record::{RecordingReader, Writer};
+use crate::vm::{ReplayPosition, VmShared};
 
 /// The half of the reactor that others see.
 pub(crate) struct Reactor {
@@ -79,7 +79,7 @@ impl Reactor {
     pub(crate) fn new(
         slice: Duration,
         writer: Option<Writer>,
-        reading: Option<Reading>,
+        reading: Option<RecordingReader>,
     ) -> Reactor {
         Reactor {
             inbox: Mailbox::new(),
@@ -93,7 +93,7 @@ impl Reactor {
         }
     }
 
-    pub(crate) fn start(&self, shared: &Arc<Shared>, workers: usize) -> Result<(), BuildError> {
+    pub(crate) fn start(&self, shared: &Arc<VmShared>, workers: usize) -> Result<(), BuildError> {
         let pool = Dispatcher::builder(workers + 1)
             .name("windlass-vm")
             .build_in(&shared.runtime)
@@ -113,14 +113,15 @@ impl Reactor {
 
     pub(crate) fn post(&self, event: Event) {
         match self.inbox.push(Letter::new(event)) {
-            Ok(Pushed::First) => self.wake(),
-            Ok(Pushed::Behind) => {}
+            Ok(PushOutcome::First) => self.wake(),
+            Ok(PushOutcome::Behind) => {}
             Err(letter) => refuse(letter.open()),
         }
     }
 
     fn wake(&self) {
-        // Pairs with the fence in the first poll: either that finds what was posted, or the waker is there.
+        // Pairs with the fence in the first poll: either that finds what was posted, or the waker
+        // is there.
         fence(Ordering::SeqCst);
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
@@ -224,7 +225,7 @@ impl Reactor {
     }
 }
 
-/// The reactor is gone: nobody else will end this guest.
+/// The reactor is gone, so the caller ends this guest.
 fn refuse(event: Event) {
     let guest = match event {
         Event::Inject { guest } | Event::Kill { guest } | Event::Op { guest, .. } => guest,

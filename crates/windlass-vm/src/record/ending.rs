@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use windlass_actor::command::YieldError;
-use windlass_actor::{Bond, ExitReason, Exited, Message, MonitorRef, Payload, Pid};
+use windlass_actor::{Bond, ExitReason, Exited, Message, MonitorRef, Pid};
+use windlass_value::Payload;
 use windlass_value::recorded;
 
 use crate::exception::Exception;

@@ -1,8 +1,9 @@
 //! The lines of a VM's recording.
 
 use serde::{Deserialize, Serialize};
-use windlass_actor::{Payload, Pid};
+use windlass_actor::Pid;
 use windlass_record::Format;
+use windlass_value::Payload;
 use windlass_value::recorded;
 
 use super::ending::{recorded_ending, recorded_pid};
@@ -14,7 +15,7 @@ pub(crate) struct VmFormat;
 
 impl Format for VmFormat {
     const NAME: &'static str = "vm";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     type Header = Header;
     type Line = Line;
     type End = End;
@@ -39,7 +40,7 @@ pub(crate) struct Header {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct End {}
 
-/// One line.
+/// One line of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Line {
@@ -52,6 +53,9 @@ pub(crate) enum Line {
         spent: u64,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<RecordedPayload>,
+        /// What the guest did in it that others can see: messages, and what it printed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        did: Vec<String>,
     },
     /// A guest was started from outside.
     Inject {
@@ -75,7 +79,7 @@ pub(crate) enum Line {
         #[serde(with = "recorded_ending")]
         ending: Ending,
     },
-    /// A guest was told to stop.
+    /// A guest was cancelled.
     Cancel { task: u64, reason: String },
     /// A guest was ended.
     Kill { task: u64 },
@@ -92,14 +96,14 @@ pub(crate) enum Line {
 #[serde(transparent)]
 pub(crate) struct RecordedPayload(#[serde(with = "recorded")] pub(crate) Payload);
 
-/// Where what a line tells of comes from in a replay.
+/// The source of the event of a line in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The guest does it again.
     Guest(u64),
-    /// Whoever starts guests does it again.
+    /// The code that starts guests does it again.
     Outside,
-    /// The recording.
+    /// The recording has it.
     File,
     /// The reactor decides it again.
     Decision,

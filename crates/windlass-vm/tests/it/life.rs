@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use windlass_actor::command::{Blocking, Run, Whereis};
-use windlass_actor::{ExitReason, Message, Payload, Pid};
+use windlass_actor::{ExitReason, Message, Pid};
 use windlass_runtime::dispatch::Dispatcher;
 use windlass_runtime::observe::{Entity, Query};
+use windlass_value::Payload;
 use windlass_vm::{Placement, Reason, ReasonKind, Vm};
 
 use crate::support::{BOTH, everywhere, real, simulated, vm};
@@ -72,7 +73,7 @@ everywhere! {
     }
 
     async fn a_command_that_fails_is_an_exception(vm: Vm) {
-        /// Nobody knows it.
+        /// No other guest knows it.
         struct Unheard;
         let unheard = Code::Command(|| Reason::command(Unheard));
         let panics = Code::Command(|| Reason::command(Blocking::new(|| panic!("in a command, on purpose"))));
@@ -228,7 +229,7 @@ everywhere! {
     }
 }
 
-/// A guest that never ends by itself, alone on its VM: nobody waits for its slot.
+/// A guest that never ends by itself, alone on its VM: no guest waits for its slot.
 fn spinner() -> Machine {
     Machine::new(&program([Code::Jump(0)]))
 }

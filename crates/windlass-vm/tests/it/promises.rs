@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windlass_actor::{ExitReason, Host, Payload, command};
+use windlass_actor::{ExitReason, Host, command};
 use windlass_runtime::time::sleep;
+use windlass_value::Payload;
 use windlass_vm::{Exception, Limits, Placement, Reason, ReasonKind, SpawnOptions, Task, Vm};
 
 use crate::support::{BOTH, LONG, everywhere, real, simulated, vm};
@@ -55,8 +56,8 @@ fn parked_tasks_cost_nothing(placement: Placement) {
             beside = beside.min(time_of(&vm, &pairs).await);
         }
         let ratio = beside.as_secs_f64() / alone.as_secs_f64();
-        // 1.5 is what the benchmark `guest_spawn_await` holds, alone on its machine. Whatever looks at parked guests at
-        // all takes twenty times as long here.
+        // 1.5 is what the benchmark `guest_spawn_await` holds, alone on its machine. Whatever looks
+        // at parked guests at all takes twenty times as long here.
         assert!(ratio < 5.0, "{alone:?} alone, {beside:?} beside 100,000");
     });
 }
@@ -104,7 +105,7 @@ fn spinners_make_room(placement: Placement) {
             .map(|count| vm.spawn(Machine::new(&spinner(count))).expect("a task"))
             .collect();
         sleep(100 * MS).await;
-        // Four spinners on two workers: whoever comes waits for two slices at most before it.
+        // Four spinners on two workers: a new guest waits for two slices at most.
         let mut worst = Duration::ZERO;
         for _ in 0..5 {
             worst = worst.max(time_of(&vm, &program([Code::Return])).await);
@@ -113,8 +114,8 @@ fn spinners_make_room(placement: Placement) {
         assert!(worst < 150 * MS, "{worst:?}");
         let long = program([Code::Push(300_000.into()), Code::Store(0), Code::Loop(0, 2)]);
         time_of(&vm, &long).await;
-        // A core that the machine takes away for a while takes a share with it: the middle of three times
-        // counts.
+        // A core that the machine takes away for a while takes a share with it: the middle of three
+        // times counts.
         let mut shares: Vec<Vec<f64>> = Vec::new();
         for _ in 0..3 {
             shares.push(shares_of(&counts, 700 * MS).await);
@@ -192,7 +193,7 @@ everywhere! {
             tasks.push(vm.spawn(Machine::new(&send)).expect("a task"));
         }
         vm.quiescent().await;
-        // Nobody receives from the one and sends to the other.
+        // No guest receives from the one or sends to the other.
         time_of(&vm, &program([Code::Close(empty), Code::Close(full)])).await;
         for task in &tasks {
             let reason = task.join().await.reason;
@@ -327,7 +328,7 @@ fn waits_on_everything(vm: &Vm) -> Vec<(ReasonKind, Code)> {
         Code::Hear("never", None),
     ]);
     let holder = vm.spawn(Machine::new(&holder)).expect("a task");
-    // It stays until its process is told to stop.
+    // It stays until its process is cancelled.
     drop(holder);
     vec![
         (ReasonKind::AwaitTask, Code::Spawn(never, 0)),
@@ -426,10 +427,10 @@ fn v6_a_failure_that_nobody_awaits_is_reported_once() {
         let test = || async {
             let (vm, told) = reports(placement);
             let throws = program([Code::Throw("on purpose")]);
-            // Nobody ever has it.
+            // No guest ever has it.
             drop(vm.spawn(Machine::new(&throws)).expect("a task"));
             vm.quiescent().await;
-            // Somebody has it, and does not want it.
+            // A guest has it, and does not want it.
             let kept = vm.spawn(Machine::new(&throws)).expect("a task");
             vm.quiescent().await;
             let other = kept.clone();
@@ -437,7 +438,7 @@ fn v6_a_failure_that_nobody_awaits_is_reported_once() {
             assert_eq!(told.lock().unwrap().len(), 1);
             drop(other);
             assert_eq!(*told.lock().unwrap(), ["error: on purpose"; 2]);
-            // What ends well, or was told to end, is nothing to report.
+            // A task that ends well, or was cancelled, is not reported.
             let waits = vm
                 .spawn(Machine::new(&program([Code::Hear("never", None)])))
                 .expect("a task");
@@ -492,7 +493,7 @@ fn blocking_calls_delay_nobody(placement: Placement) {
         let naps = program([Code::Sleep(MS)]);
         let mut worst = Duration::ZERO;
         let began = Instant::now();
-        // What the machine itself takes to wake a thread at that time, whoever else uses it.
+        // What the machine itself takes to wake a thread at that time, whatever else uses it.
         let machine = std::thread::spawn(move || {
             let mut worst = Duration::ZERO;
             while began.elapsed() < 150 * MS {
@@ -552,7 +553,7 @@ fn a_guest_that_has_used_up_its_time_ends() {
             let spins = vm
                 .spawn_with(Machine::new(&spinner(&turns)), options)
                 .expect("a task");
-            // Somebody who wants its place, on the reactor.
+            // A guest that wants its slot, on the reactor.
             let others: Vec<Task> = (0..2)
                 .map(|_| vm.spawn(Machine::new(&spinner(&turns))).expect("a task"))
                 .collect();

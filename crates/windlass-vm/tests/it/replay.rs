@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use windlass_actor::{Host, Message, Payload};
-use windlass_vm::{BuildError, Channel, Placement, RecordingError, Task, Vm};
+use windlass_actor::{Host, Message};
+use windlass_record::RecordingError;
+use windlass_value::Payload;
+use windlass_vm::{BuildError, Channel, Placement, Task, Vm};
 
 use crate::support::{real, simulated, vm};
 use crate::tiny::{Code, Machine, Program, program};
@@ -37,7 +39,8 @@ impl Drop for Folder {
     }
 }
 
-/// Guests that ask the clock and the dice, wait for each other, for time, for blocking work and for the outside.
+/// Guests that ask the clock and the dice, wait for each other, for time, for blocking work and for
+/// the outside.
 fn guests(channel: &Channel) -> Vec<Program> {
     let child = program([Code::Random, Code::Sleep(2 * MS), Code::Return]);
     let counts = |count: i64| {
@@ -79,7 +82,7 @@ fn guests(channel: &Channel) -> Vec<Program> {
         // Many slices.
         counts(30_000),
         counts(50_000),
-        // Told to stop.
+        // The guest is cancelled.
         program([
             Code::Try(3),
             Code::Sleep(Duration::MAX),
@@ -204,7 +207,7 @@ fn other_code_is_found_out() {
         );
         let text = replayed.map_err(|error| error.to_string());
         assert!(text.is_err_and(|text| text.contains("replay the same code")));
-        // The host lives, and nobody hangs.
+        // The host lives, and no guest hangs.
         for task in &tasks {
             task.join().await;
         }
@@ -257,7 +260,7 @@ fn what_is_no_recording_is_refused() {
         }
         let header = |workers: u32| {
             format!(
-                "{{\"windlass_recording\":\"vm\",\"version\":2,\"build\":\"0.1.0\",\
+                "{{\"windlass_recording\":\"vm\",\"version\":3,\"build\":\"0.1.0\",\
                  \"header\":{{\"workers\":{workers},\"slice_count\":10}}}}\n"
             )
         };

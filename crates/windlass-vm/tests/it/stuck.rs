@@ -99,7 +99,7 @@ fn the_others_go_on_beside_guests_that_do_not_come_back() {
             for task in stuck {
                 assert_eq!(task.join().await.value, "returned".into());
             }
-            // Their threads work again, and nobody is named any more.
+            // Their threads work again, and no guest is named any more.
             for _ in 0..100 {
                 let task = vm.spawn(Answers).expect("a task");
                 assert_eq!(task.join().await.value, 42.into());
@@ -115,7 +115,7 @@ fn new_guests_are_refused_by_name_while_too_many_are_stuck() {
         real(2, || async move {
             let (vm, gate) = (vm(placement, 2), Arc::<Gate>::default());
             let (one, two) = (hang(&vm, &gate, "one"), hang(&vm, &gate, "two"));
-            // Somebody waits for a slot until both are given up.
+            // A guest waits for a slot until both are given up.
             let waits = vm.spawn(Answers).expect("a task");
             assert_eq!(waits.join().await.value, 42.into());
             until_stuck(&vm, 2).await;

@@ -1,15 +1,16 @@
-//! A tiny VM: bytecode with locals, a stack, exceptions, and an instruction for everything a guest may wait for.
-//! `docs/guests.md` explains the trait on it.
+//! A tiny VM: bytecode with locals, a stack, exceptions, and an instruction for everything a guest
+//! may wait for. `docs/guests.md` explains the trait on it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_actor::{ActorError, Message, Pattern, Payload, Pid};
+use windlass_actor::{ActorError, Message, Pattern, Pid};
+use windlass_value::Payload;
 use windlass_vm::{
     Answer, Budget, Channel, Ending, Exception, Guest, Mutex, Reason, Resume, Semaphore, Step, Task,
 };
 
-/// One instruction.
+/// One instruction of the tiny VM.
 #[derive(Clone)]
 pub(crate) enum Code {
     /// Pushes a value.
@@ -115,7 +116,7 @@ impl Machine {
         self.locals[local].as_i64().unwrap_or(0)
     }
 
-    /// What a wait gave, or an exception that somebody may catch.
+    /// What a wait gave, or an exception that the code may catch.
     fn resume(&mut self, ending: Ending) -> Result<(), ActorError> {
         match ending {
             Ok(answer) if self.pushes => {

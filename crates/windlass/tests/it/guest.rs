@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::future::IntoFuture;
 use std::time::{Duration, Instant};
 
+use windlass::Runtime;
 use windlass::http::body::{self, Incoming};
 use windlass::http::{Request, Response, serve, service_fn};
 use windlass::net::TcpListener;
-use windlass::{GuestError, Runtime, try_with_tokio, with_tokio};
+use windlass::tokio_guest::{GuestError, try_with_tokio, with_tokio};
 
 /// The tasks in the guest; none if it was never asked for.
 fn tokio_tasks(runtime: &Runtime) -> Option<f64> {
@@ -113,7 +114,7 @@ fn tokio_is_entered_only_during_polls_of_those_who_asked() {
         let mut always = true;
         for _ in 0..100 {
             always &= at_hand();
-            windlass::yield_now().await;
+            windlass::task::yield_now().await;
         }
         always
     }));
@@ -121,7 +122,7 @@ fn tokio_is_entered_only_during_polls_of_those_who_asked() {
         let mut ever = false;
         for _ in 0..100 {
             ever |= at_hand();
-            windlass::yield_now().await;
+            windlass::task::yield_now().await;
         }
         ever
     });
@@ -171,7 +172,7 @@ fn a_runtime_of_ours_lives_in_a_tokio_program() {
     let began = Instant::now();
     tokio.block_on(async move {
         // From a task of tokio's to ours and back, over our channels, timers and sockets.
-        let (sender, mut receiver) = windlass::channel::mpsc::channel(4);
+        let (sender, mut receiver) = windlass::sync::mpsc::channel(4);
         let server = handle.spawn(hello());
         let counting = handle.spawn(async move {
             for number in 0..100 {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use windlass::Handle;
+use windlass::runtime::Handle;
 
 #[windlass::test]
 async fn a_test_may_be_async() {
@@ -38,7 +38,7 @@ async fn a_test_keeps_its_other_attributes() {
 #[windlass::test]
 async fn the_body_of_a_test_need_not_be_send() {
     let cell = Rc::new(Cell::new(0));
-    windlass::yield_now().await;
+    windlass::task::yield_now().await;
     cell.set(1);
     assert_eq!(cell.get(), 1);
 }

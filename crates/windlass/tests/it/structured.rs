@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use windlass::runtime::Graceful;
+use windlass::task::{SupervisorGroup, join_all, race, yield_now};
 use windlass::time::{self, Instant, sleep};
-use windlass::{
-    CancellationToken, Graceful, Runtime, SupervisorGroup, TaskGroup, join, join_all, race, select,
-    spawn, try_join, yield_now,
-};
+use windlass::{CancellationToken, Runtime, TaskGroup, join, select, spawn, try_join};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -304,7 +303,7 @@ enum Outcome {
 
 #[windlass::test(simulated, seeds = 300)]
 async fn d6_a_select_racing_a_close_has_one_outcome_and_losers_consume_nothing() {
-    use windlass::channel::mpmc;
+    use windlass::sync::mpmc;
     let channels: Vec<_> = (0..3).map(|_| mpmc::buffered::<u32>(4)).collect();
     let token = CancellationToken::new();
     let receivers: Vec<_> = channels
@@ -357,7 +356,7 @@ async fn d6_a_select_racing_a_close_has_one_outcome_and_losers_consume_nothing()
 fn d6_every_outcome_comes_up_under_some_seed() {
     let outcome = |seed| {
         Runtime::simulated(seed).block_on(async {
-            let (sender, receiver) = windlass::channel::mpmc::rendezvous::<u32>();
+            let (sender, receiver) = windlass::sync::mpmc::rendezvous::<u32>();
             let token = CancellationToken::new();
             let (stop, closing) = (token.clone(), sender.clone());
             let tasks = [
@@ -402,7 +401,7 @@ fn d6_a_select_on_real_workers_loses_nothing() {
     let runtime = Runtime::builder().workers(2).build().expect("it builds");
     runtime.block_on(async {
         for round in 0..500u32 {
-            let (sender, receiver) = windlass::channel::mpmc::buffered::<u32>(1);
+            let (sender, receiver) = windlass::sync::mpmc::buffered::<u32>(1);
             let token = CancellationToken::new();
             let (stop, receiving) = (token.clone(), receiver.clone());
             let selecting = spawn(async move {
@@ -425,7 +424,7 @@ fn d6_a_select_on_real_workers_loses_nothing() {
 
 #[windlass::test(simulated, seeds = 50)]
 async fn d4_selectors_are_told_of_a_close_exactly_once() {
-    use windlass::channel::mpmc;
+    use windlass::sync::mpmc;
     for waiters in [1, 4, 5, 100] {
         let (sender, receiver) = mpmc::buffered::<usize>(2);
         let (other, quiet) = mpmc::buffered::<usize>(2);
@@ -458,7 +457,7 @@ async fn d4_selectors_are_told_of_a_close_exactly_once() {
 
 #[windlass::test(simulated, seeds = 30)]
 async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
-    use windlass::channel::mpmc::{self, RecvWithinError, SendWithinError};
+    use windlass::sync::mpmc::{self, RecvWithinError, SendWithinError};
     let (sender, receiver) = mpmc::rendezvous::<u32>();
     // Nobody there: both give up in time, and the value comes back.
     let began = Instant::now();
@@ -500,14 +499,14 @@ async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
             token.cancel();
         })
     };
-    let limit = windlass::Limit::after(ms(5)).or_cancelled(&token);
+    let limit = windlass::sync::Limit::after(ms(5)).or_cancelled(&token);
     let cut = receiver.recv_within(limit).await;
     assert!(matches!(
         cut,
         Err(RecvWithinError::Cancelled | RecvWithinError::TimedOut)
     ));
     cancelling.await.unwrap();
-    let limit = windlass::Limit::after(Duration::ZERO).or_cancelled(&token);
+    let limit = windlass::sync::Limit::after(Duration::ZERO).or_cancelled(&token);
     assert_eq!(
         receiver.recv_within(limit).await,
         Err(RecvWithinError::Cancelled)
@@ -527,8 +526,8 @@ async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
 /// leaves behind must not be in anybody's way.
 #[windlass::test(simulated, seeds = 50)]
 async fn a_dropped_wait_in_every_branch_of_a_select_leaves_nothing_behind() {
-    use windlass::channel::{broadcast, mpmc, mpsc, oneshot, watch};
     use windlass::sync::{Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore};
+    use windlass::sync::{broadcast, mpmc, mpsc, oneshot, watch};
 
     let (mutex, rwlock, semaphore) = (Mutex::new(1), RwLock::new(2), Semaphore::new(1));
     let (notify, barrier, once) = (Notify::new(), Barrier::new(2), OnceCell::<u32>::new());

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass::channel::mpmc::{self, Receiver, Sender};
 use windlass::coroutine::{self, wait};
+use windlass::sync::mpmc::{self, Receiver, Sender};
 use windlass::{CancellationToken, Runtime, time};
 
 use crate::support::{eventually, in_time, runtime};
@@ -39,7 +39,7 @@ where
 }
 
 enum Started<T> {
-    Handle(windlass::JoinHandle<T>),
+    Handle(windlass::task::JoinHandle<T>),
     Thread(thread::JoinHandle<T>),
 }
 

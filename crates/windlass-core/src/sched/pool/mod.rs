@@ -25,7 +25,7 @@ use crate::sync::{Arc, Mutex, Padded, thread};
 use crate::task::{Header, contain};
 
 pub use self::shutdown::StopReport;
-pub use self::spawn::{AdmissionError, RefusedTask};
+pub use self::spawn::{AdmissionError, RefusedTask, spawn_here_or};
 
 /// Workers, queues and idle set.
 pub struct Pool {
@@ -113,7 +113,7 @@ impl Pool {
             attachment: OnceLock::new(),
             config,
         });
-        // Relaxed: whoever gets the pool gets it from this thread.
+        // Relaxed: other threads get the pool from this thread.
         pool.address
             .store(Arc::as_ptr(&pool).cast_mut(), Ordering::Relaxed);
         pool
@@ -200,12 +200,6 @@ pub fn current() -> Option<Arc<Pool>> {
 /// The pool whose worker this thread is, and which of its workers.
 pub fn current_worker() -> Option<(Arc<Pool>, usize)> {
     context::with_worker(|worker| worker.map(|worker| (worker.pool.clone(), worker.index)))
-}
-
-/// Calls `f` with the pool whose worker this thread is, if it is one.
-#[inline]
-pub fn with_current<R>(f: impl FnOnce(Option<&Pool>) -> R) -> R {
-    context::with_worker(|worker| f(worker.map(|worker| &*worker.pool)))
 }
 
 /// True on a worker of any pool.

@@ -2,8 +2,8 @@
 //!
 //! Designs that were rejected, and why:
 //!
-//! - *A private buffer for batches from the injector* (the base text): nobody can steal from it, so
-//!   a long task at its head strands the rest. Batches go straight into the ring.
+//! - *A private buffer for batches from the injector*: no worker can steal from it,
+//!   so a long task at its head strands the rest. Batches go straight into the ring.
 //! - *Popping several tasks from the own ring per exchange*: the same objection.
 //! - *A `transitioning_to_park` flag*: only the owner fills its slot and ring, and it parks only
 //!   when both are empty, so there is nothing to guard.
@@ -160,7 +160,7 @@ impl Worker {
                 }
                 // A job, because there was no task: look again from the start.
                 None if self.found_job() => {}
-                // Whoever listens may have made work.
+                // A listener may have made work.
                 None if self.report_events() => {}
                 None => self.park(),
             }

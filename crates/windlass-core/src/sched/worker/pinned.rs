@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::Worker;
 use crate::sync::hint;
 use crate::task::state::Home;
-use crate::task::{Body, Class, Entry, Options, allocate};
+use crate::task::{Body, Class, Entry, Options, Residence, allocate};
 
 /// Tasks that have begun here and go on nowhere else. Others leave them in the `Remote`'s inbox.
 #[derive(Default)]
@@ -77,15 +77,9 @@ impl Worker {
     /// calls `context::unpin` when it is dropped here. It need not be `Send`, but has to see for
     /// itself whether it is dropped on another thread, with a pool that has ended.
     pub(crate) fn spawn_pinned<B: Body>(&self, body: B) {
-        let (pool, options) = (&self.pool, Options::here());
-        let entry = allocate(
-            body,
-            Home::Pool,
-            pool.as_home(),
-            || self.next_id(),
-            options,
-            false,
-        );
+        let residence = Residence::new(Home::Pool, self.pool.as_home());
+        let id = || self.next_id();
+        let entry = allocate(body, residence, id, Options::here(), false);
         let header = entry.header();
         header.state.pin(self.pinned_one() as u16);
         header.hold_open();

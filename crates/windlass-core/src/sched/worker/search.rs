@@ -12,7 +12,7 @@ use crate::tuning::{SPIN_GREEDY_SEARCHES, SPIN_PAUSES, SPIN_PROBE_ONE_IN, YIELD_
 
 /// A worker that was seen with a task in its slot, and how many polls it had begun.
 #[derive(Default)]
-pub(super) struct HeldUp(Cell<Option<(usize, u64)>>);
+pub(super) struct DelayedWorker(Cell<Option<(usize, u64)>>);
 
 /// Whether it pays to go on searching: it does if that has found something lately.
 #[derive(Default)]
@@ -63,8 +63,8 @@ impl Spinning {
 }
 
 impl Worker {
-    /// Looks for work that is not ours, for a while. Whoever is searching when it finds something
-    /// (here or before it comes here) ends the search before it runs that.
+    /// Looks for work that is not ours, for a while. A worker that is searching when it finds
+    /// something (here or before it comes here) ends the search before it runs that.
     #[cold]
     pub(super) fn search(&self) -> Option<Entry> {
         let remote = self.remote();
@@ -75,8 +75,8 @@ impl Worker {
             self.searching.set(true);
             remote.counters.searches.one();
             self.measure_rest();
-            // Who took something from us and left us with nothing has only moved the work: no
-            // reason to call again soon. Relaxed: a hint.
+            // A thief that emptied our queue only moved the work, so the steal is no reason to
+            // wake another worker soon. Relaxed: a hint.
             if remote.robbed.load(Ordering::Relaxed) {
                 remote.robbed.store(false, Ordering::Relaxed);
             }
@@ -95,7 +95,7 @@ impl Worker {
             rounds = rounds.min(spin.tight);
         }
         let mut round = 0;
-        let held_up = HeldUp::default();
+        let held_up = DelayedWorker::default();
         loop {
             let last = round >= rounds || (called && round == 0);
             let found = self
@@ -225,7 +225,7 @@ impl Worker {
 
     /// A task in the slot of a worker that has been in the same poll since the last look: it does
     /// not come to it soon.
-    pub(super) fn steal_held_up(&self, seen: &HeldUp) -> Option<Entry> {
+    pub(super) fn steal_held_up(&self, seen: &DelayedWorker) -> Option<Entry> {
         let (worker, polls) = seen.0.take().unwrap_or((self.index, 0));
         self.victims(false).find_map(|victim| {
             let remote = self.pool.crew.remote(victim);

@@ -1,30 +1,32 @@
 //! Calling components on the threads of a lane.
 //!
-//! A component's turn there is a *flight*: its trigger makes invocations, the lane admits some, and they are sent off
-//! (`collect`). When they are back they are counted and committed (`land`). Between the two the run may do something
-//! else (`overlap.rs`). Invocations of a reentrant component fly at once, and are committed when all are back. All
-//! others fly one after another, and the component with them; what each publishes is committed before that of the
-//! next, and nothing that it can see depends on when.
+//! A component's turn there is a *flight*: its trigger makes invocations, the lane admits some, and
+//! they are sent off (`collect`). When they are back they are counted and committed (`land`).
+//! Between the two the run may do something else (`overlap.rs`). Invocations of a reentrant
+//! component fly at once, and are committed when all are back. All others fly one after another,
+//! and the component with them; what each publishes is committed before that of the next, and
+//! nothing that it can see depends on when.
 //!
-//! A lane of type `thread_pool` admits as many invocations as it has workers and places in its queue; what happens to
-//! the others its overflow policy says. Other lanes admit all.
+//! A lane of type `thread_pool` admits as many invocations as it has workers and places in its
+//! queue; what happens to the others its overflow policy says. Other lanes admit all.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde_json::json;
 use windlass_core::sync::clock;
 use windlass_sync::channel::oneshot;
 
 use crate::component::{Call, Component, Env, Outbox, Received, Reentrant};
-use crate::run::exec::invoke::{Body, Finished, call};
-use crate::run::exec::threads::{Pool, Workers};
-use crate::run::exec::watch::CallDeadline;
-use crate::run::machine::{Halt, Machine};
+use crate::run::exec::active_workers::ActiveWorkers;
+use crate::run::exec::inline::{Body, FinishedCall, call};
+use crate::run::exec::pool::Pool;
+use crate::run::exec::timeout::CallDeadline;
 use crate::run::result::ErrorCode;
+use crate::run::run_state::{Halt, RunState};
 use crate::run::sinks::health::{Health, HealthKind, HealthSubject};
-use crate::run::sinks::trace::{NONE, TraceName};
-use crate::run::state::trigger::Ready;
+use crate::run::sinks::sink::{BatchEnd, CallsAtOnce, Sink};
+use crate::run::sinks::trace::NONE;
+use crate::run::state::triggers::ready::ReadyCalls;
 use windlass_plan::model::{LaneKind, LaneOverflow, OnError, Priority};
 
 /// Invocations on their way to a thread, one after another.
@@ -38,8 +40,8 @@ pub(crate) struct Job {
     deadline: Option<CallDeadline>,
     /// Whether the next is called after one that failed.
     goes_on: bool,
-    workers: Option<Arc<Workers>>,
-    answer: oneshot::Sender<Done>,
+    workers: Option<Arc<ActiveWorkers>>,
+    answer: oneshot::Sender<JobResult>,
 }
 
 enum JobBody {
@@ -48,14 +50,14 @@ enum JobBody {
 }
 
 /// Invocations on their way back.
-struct Done {
-    called: Vec<Called>,
+struct JobResult {
+    called: Vec<CallResult>,
     component: Option<Box<dyn Component>>,
 }
 
 /// One of them.
-struct Called {
-    finished: Finished,
+struct CallResult {
+    finished: FinishedCall,
     inputs: Vec<Received>,
     out: Outbox,
 }
@@ -66,13 +68,13 @@ pub(crate) struct Flight {
     start: u64,
     size: u64,
     together: bool,
-    under_way: Vec<oneshot::Receiver<Done>>,
+    under_way: Vec<oneshot::Receiver<JobResult>>,
     /// What is sent when what is under way has been committed.
     rest: VecDeque<(Call, Vec<Received>)>,
 }
 
 /// What was collected ahead of its turn.
-pub(crate) struct Ahead {
+pub(crate) struct EarlyFlight {
     /// None if nothing was ready.
     flight: Option<Flight>,
     health: Health,
@@ -102,8 +104,8 @@ impl Job {
                 }),
             };
             let goes_on = (self.goes_on || failed.is_none()) && !out.finished;
-            called.push(Called {
-                finished: Finished {
+            called.push(CallResult {
+                finished: FinishedCall {
                     call: given,
                     start,
                     end: clock::now(),
@@ -124,13 +126,13 @@ impl Job {
             JobBody::Exclusive(component) => Some(component),
             JobBody::Reentrant(_) => None,
         };
-        // If nobody waits any more, components are dropped here: their destructors are user code.
-        let unwanted = self.answer.send(Done { called, component });
+        // If the run no longer waits, components are dropped here: their destructors are user code.
+        let unwanted = self.answer.send(JobResult { called, component });
         windlass_core::task::contain(|| drop(unwanted));
     }
 }
 
-impl Machine {
+impl RunState {
     /// Runs a component on its lane's threads, and waits for them.
     pub(crate) async fn step_on_pool(
         &mut self,
@@ -143,18 +145,18 @@ impl Machine {
         }
     }
 
-    /// As `collect`, ahead of the component's turn: what its trigger and its lane have to say waits for that, too.
-    pub(crate) fn collect_ahead(&mut self, component: usize) -> Result<Ahead, Halt> {
-        let mut health = Health::new(&self.plan, false);
-        health.epoch = self.sinks.health.epoch;
+    /// As `collect`, ahead of the component's turn: what its trigger and its lane have to say waits
+    /// for that, too.
+    pub(crate) fn collect_ahead(&mut self, component: usize) -> Result<EarlyFlight, Halt> {
+        let mut health = self.sinks.health.ahead(&self.tables.plan);
         std::mem::swap(&mut self.sinks.health, &mut health);
         let flight = self.collect(component, 0);
         std::mem::swap(&mut self.sinks.health, &mut health);
-        flight.map(|flight| Ahead { flight, health })
+        flight.map(|flight| EarlyFlight { flight, health })
     }
 
     /// The turn of what was collected ahead of it.
-    pub(crate) async fn land_ahead(&mut self, mut ahead: Ahead) -> Result<(), Halt> {
+    pub(crate) async fn land_ahead(&mut self, mut ahead: EarlyFlight) -> Result<(), Halt> {
         self.sinks.health.merge(&mut ahead.health);
         match ahead.flight {
             Some(flight) => self.land(flight).await.map(|_| ()),
@@ -162,23 +164,22 @@ impl Machine {
         }
     }
 
-    /// Sends off what a component's trigger makes of what has come; none if that is nothing.
+    /// Sends off the invocations that a component's trigger makes; returns none if it makes none.
     pub(crate) fn collect(
         &mut self,
         component: usize,
         iteration: u64,
     ) -> Result<Option<Flight>, Halt> {
-        if !self.members[component].runs() {
+        if !self.members.runs(component) {
             return Ok(None);
         }
-        let outside = self.outside_of(component);
-        let mut ready = self.spare.ready.take().unwrap_or_default();
-        let now = self.lanes[self.tables.components[component].lane].now;
-        self.triggers[component].check(
+        let outside = self.door_signal(component);
+        let now = self.lanes.time(self.tables.components[component].lane);
+        let mut ready = self.triggers.check(
+            component,
             self.channels.as_mut_slice(),
             now,
             &mut self.sinks.health,
-            &mut ready,
             outside,
         );
         let admitted = self.admit_invocations(component, &mut ready);
@@ -186,17 +187,14 @@ impl Machine {
             true => None,
             false => Some(self.take_off(component, &mut ready, iteration)),
         });
-        while let Some(inputs) = ready.list.pop_front() {
-            ready.recycle(inputs);
-        }
-        self.spare.ready = Some(ready);
+        self.triggers.give_back(ready);
         flight
     }
 
     /// Leaves as many as the lane admits.
-    fn admit_invocations(&mut self, component: usize, ready: &mut Ready) -> Result<(), Halt> {
+    fn admit_invocations(&mut self, component: usize, ready: &mut ReadyCalls) -> Result<(), Halt> {
         let place = self.tables.components[component].lane;
-        let lane = &self.plan.graph.lanes[place];
+        let lane = &self.tables.plan.graph.lanes[place];
         if lane.kind != LaneKind::ThreadPool {
             return Ok(());
         }
@@ -205,18 +203,18 @@ impl Machine {
         if beyond == 0 {
             return Ok(());
         }
-        let counts = &mut self.lanes[place].counts;
-        counts.rejected += beyond as u64;
-        if self.tables.components[component].priority >= Priority::Low as usize {
-            counts.low_priority_rejected += beyond as u64;
-        }
+        let is_low = self.tables.components[component].priority >= Priority::Low as usize;
+        let counted = self.lanes.lane_mut(place);
+        counted.count_rejected(beyond as u64, is_low);
         if lane.overflow == LaneOverflow::FailFast {
             let message = format!(
                 "lane {} admits {room} invocations, and {} were ready: raise queue_capacity or max_threads, or choose another overflow policy",
                 lane.id,
                 ready.list.len()
             );
-            return Err(self.halt("admit", ErrorCode::Runtime, Some(component), message));
+            return Err(self
+                .sinks
+                .halt("admit", ErrorCode::Runtime, Some(component), message));
         }
         let keeps_newest = matches!(
             lane.overflow,
@@ -230,7 +228,7 @@ impl Machine {
             };
             let Some(rejected) = rejected else { break };
             let place = match rejected.first() {
-                Some(message) => HealthSubject::Channel(message.edge),
+                Some(message) => HealthSubject::Channel(message.route.edge),
                 None => HealthSubject::Component(component as u32),
             };
             self.sinks.health.raise(HealthKind::SchedulerReject, place);
@@ -239,17 +237,15 @@ impl Machine {
         Ok(())
     }
 
-    fn take_off(&mut self, component: usize, ready: &mut Ready, iteration: u64) -> Flight {
+    fn take_off(&mut self, component: usize, ready: &mut ReadyCalls, iteration: u64) -> Flight {
         let size = ready.list.len() as u64;
         let tables = self.tables.clone();
         let row = &tables.components[component];
         if let Some(pool) = self.pool(component) {
             let width = pool.width as u64;
-            let counts = &mut self.lanes[row.lane].counts;
-            counts.in_flight = counts.in_flight.max(size);
-            counts.queue_depth = counts.queue_depth.max(size.saturating_sub(width));
+            self.lanes.lane_mut(row.lane).count_flight(size, width);
         }
-        let reentrant = self.members[component].reentrant.clone();
+        let reentrant = self.members.reentrant(component).cloned();
         let reentrant = reentrant.filter(|_| row.reentrant && row.overlaps_itself);
         let mut flight = Flight {
             component,
@@ -282,11 +278,12 @@ impl Machine {
         flight
     }
 
-    /// Numbers what is ready. All of it, so that the numbers of what follows do not depend on how many are called.
+    /// Numbers what is ready. All of it, so that the numbers of what follows do not depend on how
+    /// many are called.
     fn numbered(
         &mut self,
         component: usize,
-        ready: &mut Ready,
+        ready: &mut ReadyCalls,
         iteration: u64,
     ) -> Vec<(Call, Vec<Received>)> {
         let mut calls = Vec::with_capacity(ready.list.len());
@@ -314,8 +311,8 @@ impl Machine {
         &mut self,
         component: usize,
         calls: Vec<(Call, Vec<Received>, Outbox)>,
-    ) -> Option<oneshot::Receiver<Done>> {
-        let body = self.members[component].component.take()?;
+    ) -> Option<oneshot::Receiver<JobResult>> {
+        let body = self.members.take_component(component)?;
         Some(self.send(component, calls, JobBody::Exclusive(body)))
     }
 
@@ -325,7 +322,7 @@ impl Machine {
         component: usize,
         calls: Vec<(Call, Vec<Received>, Outbox)>,
         body: JobBody,
-    ) -> oneshot::Receiver<Done> {
+    ) -> oneshot::Receiver<JobResult> {
         let (answer, answered) = oneshot::channel();
         let row = &self.tables.components[component];
         let pool = self.pool(component);
@@ -335,7 +332,7 @@ impl Machine {
             calls,
             body,
             max_callback: row.max_callback,
-            deadline: self.members[component].deadline.clone(),
+            deadline: self.members.deadline(component),
             goes_on: row.on_error == OnError::Continue,
             workers: pool.map(|pool| pool.workers.clone()),
             answer,
@@ -355,23 +352,22 @@ impl Machine {
             true => self.land_together(&mut flight, &mut workers).await?,
             false => self.land_one_by_one(&mut flight, &mut workers).await?,
         }
-        self.clock.latest = clock::now();
+        let end = self.calls.catch_up();
         let lane = self.tables.components[component].lane;
         let pool = self.pool(component);
         let pool = pool.map(|pool| (pool.workers.most_active(), pool.guarded()));
         if let Some((most, guarded)) = pool {
-            let counts = &mut self.lanes[lane].counts;
-            counts.active = most;
-            counts.starvation_guard = guarded;
+            self.lanes.lane_mut(lane).set_pool_counts(most, guarded);
         }
-        if self.sinks.trace.on && self.plan.graph.lanes[lane].kind == LaneKind::ThreadPool {
-            let mut span = self.recorded(TraceName::ThreadPoolBatch, component, flight.start);
-            span.duration = self.clock.latest - flight.start;
-            workers.sort_unstable();
-            workers.dedup();
-            span.attributes.push(("worker_ids", json!(workers)));
-            span.attributes.push(("invocations", flight.size.into()));
-            self.sinks.trace.push(span);
+        if self.lanes.lane(lane).kind() == LaneKind::ThreadPool {
+            self.sinks.batch_end(&BatchEnd {
+                epoch: self.env.epoch,
+                component,
+                start: flight.start,
+                end,
+                workers: &workers,
+                invocations: flight.size,
+            });
         }
         Ok(flight.size)
     }
@@ -388,14 +384,18 @@ impl Machine {
             called.extend(self.back(component, under_way).await?.called);
         }
         let width = self.pool(component).map_or(1, |pool| pool.width) as u64;
-        let counts = &mut self.sinks.counts.components[component];
-        counts.max_in_flight = counts.max_in_flight.max(flight.size.min(width));
+        self.sinks.calls_at_once(&CallsAtOnce {
+            component,
+            invocations: flight.size.min(width),
+        });
         if !self.tables.components[component].in_order {
-            match self.recording.script.as_deref() {
-                Some(script) => {
-                    called.sort_by_key(|c: &Called| script.position(c.finished.call.transaction));
+            match self.env.decisions.as_deref() {
+                Some(decisions) => {
+                    called.sort_by_key(|c: &CallResult| {
+                        decisions.position(c.finished.call.transaction)
+                    });
                 }
-                None => called.sort_by_key(|called: &Called| called.finished.end),
+                None => called.sort_by_key(|called: &CallResult| called.finished.end),
             }
         }
         let mut result = Ok(());
@@ -408,7 +408,7 @@ impl Machine {
             if result.is_ok() {
                 result = self.commit(&mut called.out.staged);
             }
-            self.recycle(called.inputs);
+            self.triggers.recycle(called.inputs);
         }
         result
     }
@@ -430,10 +430,10 @@ impl Machine {
                         .settle(component, &called.finished, &mut called.out)
                         .and_then(|()| self.commit(&mut called.out.staged));
                 }
-                self.recycle(called.inputs);
+                self.triggers.recycle(called.inputs);
             }
             result?;
-            if !self.members[component].may_finish() {
+            if !self.members.may_finish(component) {
                 break;
             }
             if let Some(next) = flight.rest.pop_front() {
@@ -446,15 +446,16 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes back the component of a flight whose outputs nobody wants: an earlier region has ended the run.
-    pub(crate) async fn recall(&mut self, ahead: Ahead) {
+    /// Takes back the component of a flight whose outputs are not committed: an earlier region has
+    /// ended the run.
+    pub(crate) async fn recall(&mut self, ahead: EarlyFlight) {
         let Some(flight) = ahead.flight else { return };
         for under_way in flight.under_way {
             // What went wrong there happened after the end.
             if let Ok(done) = under_way.await
-                && done.component.is_some()
+                && let Some(body) = done.component
             {
-                self.members[flight.component].component = done.component;
+                self.members.return_component(flight.component, body);
             }
         }
     }
@@ -462,31 +463,27 @@ impl Machine {
     async fn back(
         &mut self,
         component: usize,
-        under_way: oneshot::Receiver<Done>,
-    ) -> Result<Done, Halt> {
+        under_way: oneshot::Receiver<JobResult>,
+    ) -> Result<JobResult, Halt> {
         match under_way.await {
             Ok(mut done) => {
-                if done.component.is_some() {
-                    self.members[component].component = done.component.take();
+                if let Some(body) = done.component.take() {
+                    self.members.return_component(component, body);
                 }
                 Ok(done)
             }
             Err(_) => {
                 let message = "its lane could not run it: the threads have ended".to_owned();
-                Err(self.halt("execute", ErrorCode::Runtime, Some(component), message))
+                Err(self
+                    .sinks
+                    .halt("execute", ErrorCode::Runtime, Some(component), message))
             }
-        }
-    }
-
-    fn recycle(&mut self, inputs: Vec<Received>) {
-        if let Some(ready) = &mut self.spare.ready {
-            ready.recycle(inputs);
         }
     }
 
     /// The threads that a component runs on, if its lane has some.
     fn pool(&self, component: usize) -> Option<&Pool> {
         let row = &self.tables.components[component];
-        self.lanes[row.lane].pools.get(row.pool?)
+        self.lanes.pool(row.lane, row.pool)
     }
 }

@@ -1,28 +1,30 @@
 //! Regions that overlap: those without a path between them, on lanes with threads.
 //!
-//! Regions are *collected* in the compiled order, and *committed* in the compiled order. Ahead of its turn a region is
-//! collected as soon as everything before it in that order is collected, and everything that leads to it is
-//! committed. Its invocations fly then, on the threads of its lane; or are called here, while others fly. So:
+//! Regions are *collected* in the compiled order, and *committed* in the compiled order.
+//! Ahead of its turn a region is collected as soon as everything before it in that order is
+//! collected, and everything that leads to it is committed. Its invocations fly then, on the
+//! threads of its lane; or are called here, while others fly. So:
 //!
-//! * what a region collects is what it would collect in its turn: it reads what its predecessors have committed, and
-//!   nobody else writes there;
+//! * what a region collects is what it would collect in its turn: it reads what its predecessors
+//!   have committed, and no other region writes there;
 //! * invocations are numbered in the same order as without overlap;
 //! * counts, trace and order of a region are written when it is committed.
 //!
-//! Loops, output boundaries, and lanes that may refuse to go on (`fail_fast`) are not collected ahead: they run in
-//! their turn, when everything before them is committed and nothing else is under way.
+//! Loops, output boundaries, and lanes that may refuse to go on (`fail_fast`) are not collected
+//! ahead: they run in their turn, when everything before them is committed and nothing else is
+//! under way.
 
 use std::collections::VecDeque;
 
-use crate::run::exec::flight::Ahead;
-use crate::run::machine::{Halt, Machine};
+use crate::run::exec::flight::EarlyFlight;
+use crate::run::run_state::{Halt, RunState};
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{BoundaryRole, LaneKind, LaneOverflow};
 
 /// Which regions may be collected ahead of their turn.
 #[derive(Debug)]
 pub(crate) struct Overlap {
-    /// By region.
+    /// Whether each region may, by region.
     may_fly: Vec<bool>,
     /// Whether any two may be under way at once.
     pub(crate) is_possible: bool,
@@ -66,14 +68,14 @@ impl Overlap {
     }
 }
 
-impl Machine {
+impl RunState {
     /// The regions of an epoch, as far ahead of their turns as may be.
     pub(crate) async fn regions_overlapping(&mut self) -> Result<(), Halt> {
-        let plan = self.plan.clone();
         let tables = self.tables.clone();
+        let plan = &*tables.plan;
         let mut committed = vec![false; plan.regions.len()];
         // None: not due in this epoch.
-        let mut flights: VecDeque<Option<Ahead>> = VecDeque::new();
+        let mut flights: VecDeque<Option<EarlyFlight>> = VecDeque::new();
         let mut ahead = 0;
         let mut result = Ok(());
         for (turn, &place) in plan.order.iter().enumerate() {
@@ -81,7 +83,7 @@ impl Machine {
                 let region = &plan.regions[next];
                 let may_fly = tables.overlap.may_fly[next]
                     // What it says about itself during its turn counts in its turn.
-                    && !self.members[region.components[0]].has_door
+                    && !self.members.has_door(region.components[0])
                     && region.incoming.iter().all(|&before| committed[before])
                     // With nothing under way it may as well be run at once.
                     && (self.has_threads(region.components[0]) || !flights.is_empty());
@@ -104,7 +106,7 @@ impl Machine {
                 Some(None) => result,
                 None => {
                     ahead = turn + 1;
-                    result.and(self.region_in_turn(&plan, place).await)
+                    result.and(self.region_in_turn(plan, place).await)
                 }
             };
             if result.is_err() {

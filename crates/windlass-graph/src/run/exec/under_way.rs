@@ -1,7 +1,7 @@
 //! Which components have been called and have not returned.
 //!
-//! A run that does not come to its end names them. Whoever waits for the run reads this from
-//! another thread, because the run's own task is inside the component.
+//! A run that does not come to its end names them. A thread that waits for the run reads this,
+//! because the run's own task is inside the component.
 
 use windlass_core::sync::atomic::{AtomicU32, Ordering};
 

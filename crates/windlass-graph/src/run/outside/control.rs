@@ -6,18 +6,13 @@ use std::sync::Arc;
 
 use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
-use windlass_core::sync::clock;
 use windlass_sync::CancellationToken;
 use windlass_sync::lock::Notify;
 
-use crate::component::Failure;
 use crate::observe::Observer;
-use crate::run::exec::invoke::outcome;
 use crate::run::exec::under_way::UnderWay;
-use crate::run::machine::{Halt, Machine};
-use crate::run::outside::tap::{Tap, TapError};
-use crate::run::result::ErrorCode;
-use crate::run::sinks::trace::TraceName;
+use crate::run::outside::config::ConfigTransaction;
+use crate::run::outside::taps::{Tap, TapError};
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{Config, LaneKind, Readers};
 
@@ -32,33 +27,34 @@ pub struct Control {
 /// What a run was asked, and has not done yet.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    asked: Mutex<Asked>,
+    asked: Mutex<Requests>,
     epochs: AtomicU64,
     ticks: AtomicU64,
-    /// Who has been called and has not returned.
+    /// The components that have been called and have not returned.
     pub(crate) under_way: Arc<UnderWay>,
     /// Wakes the run when it waits for the world outside.
     pub(crate) bell: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct Requests {
     transactions: Vec<ConfigTransaction>,
     taps: Vec<Tap>,
     /// Steps, by lane.
     steps: BTreeMap<usize, u64>,
-    /// The run has ended, or will never begin: nobody looks here any more.
+    /// The run has ended, or will never begin: requests are not looked at any more.
     over: bool,
 }
 
-/// Closes the inbox of a run when that ends, in whatever way: who waits for it is told.
+/// Closes the inbox of a run when that ends, in whatever way: taps and observers that wait get the
+/// end.
 #[derive(Debug)]
-pub(crate) struct Closing {
+pub(crate) struct InboxCloser {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) observer: Option<Observer>,
 }
 
-impl Drop for Closing {
+impl Drop for InboxCloser {
     fn drop(&mut self) {
         let taps = {
             let mut asked = self.inbox.asked.lock();
@@ -138,35 +134,14 @@ pub struct Progress {
     pub ticks: u64,
 }
 
-/// New configurations for some components: all of them, or none.
-///
-/// Each component says first whether it could work with its new configuration; then each is given it. If one
-/// cannot, those that already have theirs get the old one back, and the run ends with an error.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ConfigTransaction {
-    changes: Vec<(String, Config)>,
-}
-
-impl ConfigTransaction {
-    /// Without a change.
-    pub fn new() -> ConfigTransaction {
-        ConfigTransaction::default()
-    }
-
-    /// Gives this component another configuration, which replaces the one it has.
-    pub fn set(mut self, component: impl Into<String>, config: Config) -> ConfigTransaction {
-        self.changes.push((component.into(), config));
-        self
-    }
-}
-
 impl Control {
     /// Ends the run: no new epoch begins.
     pub fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Changes configurations when the next epoch begins. If there is none, `runtime.config.unapplied_count` tells.
+    /// Changes configurations when the next epoch begins. If there is none,
+    /// `runtime.config.unapplied_count` tells.
     pub fn reconfigure(&self, transaction: ConfigTransaction) -> Result<(), ReconfigureError> {
         let mut asked = self.inbox.asked.lock();
         if asked.over {
@@ -181,8 +156,8 @@ impl Control {
         Ok(())
     }
 
-    /// Lets a lane of type `manual_step` run once: in the next epoch, or in the one after those that were asked for
-    /// before.
+    /// Lets a lane of type `manual_step` run once: in the next epoch, or in the one after those
+    /// that were asked for before.
     pub fn step(&self, lane: &str) -> Result<(), StepError> {
         let place = manual_lane(&self.plan, lane)?;
         let mut asked = self.inbox.asked.lock();
@@ -211,8 +186,8 @@ impl Control {
         }
     }
 
-    /// Reads this edge from the next epoch on; its policy has to say `readers: multi`. Of a run that has ended
-    /// there is nothing to read.
+    /// Reads this edge from the next epoch on; its policy has to say `readers: multi`. Of a run
+    /// that has ended there is nothing to read.
     pub fn tap(&self, edge: &str) -> Result<Tap, TapError> {
         let edges = &self.plan.graph.edges;
         let Some(place) = edges.iter().position(|there| there.id == edge) else {
@@ -259,7 +234,7 @@ impl Inbox {
         self.ticks.store(ticks, Ordering::Relaxed);
     }
 
-    /// Whether somebody has asked for something.
+    /// Whether there are requests that have not been done.
     pub(crate) fn is_asked(&self) -> bool {
         let asked = self.asked.lock();
         !asked.transactions.is_empty() || !asked.taps.is_empty() || !asked.steps.is_empty()
@@ -270,122 +245,24 @@ impl Inbox {
         self.asked
             .lock()
             .transactions
-            .push(ConfigTransaction { changes });
+            .push(ConfigTransaction::of(changes));
     }
 
     pub(crate) fn take_steps(&self) -> BTreeMap<usize, u64> {
         std::mem::take(&mut self.asked.lock().steps)
     }
 
+    /// Takes the transactions that were asked for.
+    pub(crate) fn take_transactions(&self) -> Vec<ConfigTransaction> {
+        std::mem::take(&mut self.asked.lock().transactions)
+    }
+
     pub(crate) fn take_taps(&self) -> Vec<Tap> {
         std::mem::take(&mut self.asked.lock().taps)
     }
 
-    /// How many transactions nobody has done.
+    /// Returns how many transactions have not been done.
     pub(crate) fn unapplied(&self) -> usize {
         self.asked.lock().transactions.len()
-    }
-}
-
-impl Machine {
-    /// Does what it was asked: each transaction whole, or the run ends.
-    pub(crate) fn commit_config(&mut self) -> Result<(), Halt> {
-        let transactions = std::mem::take(&mut self.inbox.asked.lock().transactions);
-        transactions
-            .into_iter()
-            .try_for_each(|transaction| self.reconfigure(transaction))
-    }
-
-    fn reconfigure(&mut self, transaction: ConfigTransaction) -> Result<(), Halt> {
-        if self.sinks.tape.is_some() {
-            self.recording
-                .reconfigured
-                .push(transaction.changes.clone());
-        }
-        let mut changes = Vec::with_capacity(transaction.changes.len());
-        for (id, config) in transaction.changes {
-            let Some((component, _)) = self.plan.graph.component(&id) else {
-                let message = format!("the transaction names component {id}, which is not there");
-                return Err(self.halt("config", ErrorCode::Runtime, None, message));
-            };
-            changes.push((component, config));
-        }
-        for (component, config) in &changes {
-            self.note_config(TraceName::ConfigTransactionValidate, *component);
-            self.sinks.counts.run.config_validated += 1;
-            self.ask(*component, |member| member.validate_config(config))
-                .map_err(|message| self.config_failed(*component, message))?;
-        }
-        for (done, (component, config)) in changes.iter().enumerate() {
-            self.note_config(TraceName::ConfigTransactionApply, *component);
-            self.sinks.counts.run.config_applied += 1;
-            if let Err(message) = self.ask(*component, |member| member.reconfigure(config)) {
-                let applied: Vec<usize> = changes[..=done].iter().map(|(c, _)| *c).collect();
-                self.roll_back(&applied);
-                return Err(self.config_failed(*component, message));
-            }
-        }
-        for (component, config) in changes {
-            self.note_config(TraceName::ConfigTransactionCommit, component);
-            self.configs[component] = config;
-        }
-        self.sinks.counts.run.config_committed += 1;
-        Ok(())
-    }
-
-    /// Gives back the old configurations, the last first.
-    fn roll_back(&mut self, applied: &[usize]) {
-        for &component in applied.iter().rev() {
-            self.note_config(TraceName::ConfigTransactionRollback, component);
-            self.sinks.counts.run.config_rolled_back += 1;
-            let old = self.configs[component].clone();
-            if let Err(message) = self.ask(component, |member| member.reconfigure(&old)) {
-                let message = format!("could not go back to its old configuration: {message}");
-                let code = ErrorCode::Runtime;
-                self.add_error("config", code, Some(component), message, false);
-            }
-        }
-    }
-
-    fn config_failed(&mut self, component: usize, message: String) -> Halt {
-        let message = format!("refused its new configuration: {message}");
-        self.halt("config", ErrorCode::Runtime, Some(component), message)
-    }
-
-    fn note_config(&mut self, name: TraceName, component: usize) {
-        if self.sinks.trace.on {
-            let event = self.recorded(name, component, clock::now());
-            self.sinks.trace.push(event);
-        }
-    }
-
-    /// Calls a component outside of invocations; a panic is a failure like any other.
-    pub(crate) fn ask<T>(
-        &mut self,
-        component: usize,
-        question: impl FnOnce(&mut dyn crate::component::Component) -> Result<T, Failure>,
-    ) -> Result<T, String> {
-        let there = &mut self.members[component];
-        let Some(member) = there.component.as_deref_mut() else {
-            return Err("it is not there".to_owned());
-        };
-        let call = || {
-            outcome(std::panic::catch_unwind(std::panic::AssertUnwindSafe(
-                || question(member),
-            )))
-        };
-        self.env.under_way.begin_shared(component);
-        let (answer, forced) = match &there.deadline {
-            None => (call(), None),
-            Some(deadline) => deadline.stopped(call),
-        };
-        self.env.under_way.end_shared(component);
-        match forced {
-            None => answer,
-            Some(message) => {
-                self.forced.push(component);
-                Err(message)
-            }
-        }
     }
 }

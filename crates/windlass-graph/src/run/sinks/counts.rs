@@ -1,6 +1,157 @@
 //! What a run counts, apart from channels and triggers.
 
-/// Of a component.
+use crate::run::exec::loop_passes::LoopStop;
+use crate::run::sinks::sink::{
+    CallEnd, CallsAtOnce, Commit, CommitRefusal, ConfigEnd, Deferral, LifecycleCall, LifecycleKind,
+    LoopDiscard, LoopEnd, LoopResidual, PassEnd, Sink, StoreCommit,
+};
+use windlass_plan::compile::{Plan, Region};
+use windlass_plan::model::EdgeKind;
+
+/// What a run counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub(crate) components: Vec<ComponentCounts>,
+    pub(crate) publication: PublicationCounts,
+    pub(crate) loops: Vec<LoopCounts>,
+    pub(crate) run: RunCounts,
+}
+
+impl Counts {
+    pub(crate) fn of(plan: &Plan) -> Counts {
+        Counts {
+            components: vec![ComponentCounts::default(); plan.graph.components.len()],
+            loops: vec![LoopCounts::default(); plan.graph.loops.len()],
+            ..Counts::default()
+        }
+    }
+
+    /// Takes in what the part of the run has counted that ran this region beside the epochs.
+    pub(crate) fn merge(&mut self, other: &Counts, region: &Region) {
+        for &component in &region.components {
+            self.components[component].add(&other.components[component]);
+        }
+        if let Some(composite) = region.composite_loop {
+            self.loops[composite].add(&other.loops[composite]);
+        }
+        self.publication.add(&other.publication);
+        self.run.isolated += other.run.isolated;
+        self.run.deactivated += other.run.deactivated;
+    }
+}
+
+impl Sink for Counts {
+    #[inline]
+    fn call_end(&mut self, event: &CallEnd<'_>) {
+        let (out, duration) = (event.out, event.duration());
+        let counts = &mut self.components[event.component];
+        counts.execution += 1;
+        counts.last_duration_ns = duration;
+        counts.max_duration_ns = counts.max_duration_ns.max(duration);
+        counts.max_in_flight = counts.max_in_flight.max(1);
+        if event.is_over_budget() {
+            counts.budget_overrun += 1;
+            counts.timeout_budget_exceeded += 1;
+        }
+        counts.cancellation_requested += u64::from(event.was_asked_to_cancel());
+        counts.cancellation_observed += u64::from(out.observed_cancel);
+        counts.timeout += u64::from(out.timed_out);
+        let staged = out.staged.len() as u64;
+        match event.finished.failed.is_some() {
+            true => {
+                counts.error += 1;
+                self.publication.error_discarded += staged;
+            }
+            false => {
+                counts.unconnected_publish += u64::from(out.unconnected);
+                self.publication.staged += staged;
+            }
+        }
+    }
+
+    fn calls_at_once(&mut self, event: &CallsAtOnce) {
+        let counts = &mut self.components[event.component];
+        counts.max_in_flight = counts.max_in_flight.max(event.invocations);
+    }
+
+    #[inline]
+    fn commit(&mut self, event: &Commit<'_>) {
+        self.publication.committed += 1;
+        self.publication.state_committed += u64::from(event.kind == EdgeKind::State);
+    }
+
+    fn deferral(&mut self, event: &Deferral) {
+        match event.kind {
+            EdgeKind::Async => self.publication.asynchronous += 1,
+            EdgeKind::State => self.publication.state += 1,
+            EdgeKind::Delay | EdgeKind::Immediate => self.publication.delayed += 1,
+        }
+    }
+
+    fn commit_refusal(&mut self, event: &CommitRefusal) {
+        self.publication.failed_commit += event.items as u64;
+    }
+
+    fn store_commit(&mut self, _: &StoreCommit) {
+        self.run.store_commits += 1;
+    }
+
+    fn lifecycle_call(&mut self, event: &LifecycleCall) {
+        let count = match event.kind {
+            LifecycleKind::Activate => &mut self.run.activated,
+            LifecycleKind::Deactivate => &mut self.run.deactivated,
+            LifecycleKind::Isolate => &mut self.run.isolated,
+            LifecycleKind::Restore => &mut self.run.restored,
+            LifecycleKind::Reset => &mut self.run.reset,
+            LifecycleKind::Snapshot => &mut self.run.snapshots,
+            LifecycleKind::ValidateConfig => &mut self.run.config_validated,
+            LifecycleKind::ApplyConfig => &mut self.run.config_applied,
+            LifecycleKind::RollBackConfig => &mut self.run.config_rolled_back,
+            // Counted once for the transaction.
+            LifecycleKind::CommitConfig => return,
+        };
+        *count += 1;
+    }
+
+    fn config_end(&mut self, _: &ConfigEnd) {
+        self.run.config_committed += 1;
+    }
+
+    fn pass_end(&mut self, event: &PassEnd) {
+        // A pass in which nothing ran is none, and one that failed is counted as an error.
+        let counts = event.ran > 0 && !event.failed;
+        self.loops[event.composite].iterations += u64::from(counts);
+    }
+
+    fn loop_residual(&mut self, event: &LoopResidual) {
+        self.loops[event.composite].residual = Some(event.residual);
+    }
+
+    fn loop_end(&mut self, event: &LoopEnd) {
+        let counts = &mut self.loops[event.composite];
+        counts.runs += 1;
+        counts.stop_reason = Some(event.stop.reason());
+        match event.stop {
+            LoopStop::Converged(_) => counts.converged += 1,
+            LoopStop::MaxIterations => counts.max_iterations_hit += 1,
+            LoopStop::BudgetOverrun => counts.budget_overrun += 1,
+            LoopStop::Cancelled => {
+                counts.cancellation_requested += 1;
+                counts.cancellation_observed += 1;
+            }
+            LoopStop::ComponentError => counts.error += 1,
+        }
+    }
+
+    fn loop_discard(&mut self, event: &LoopDiscard) {
+        self.publication.composite_discarded += event.items;
+        if let Some(composite) = event.composite {
+            self.loops[composite].output_discarded += event.items;
+        }
+    }
+}
+
+/// Counts of a component.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ComponentCounts {
     pub(crate) execution: u64,
@@ -16,7 +167,7 @@ pub(crate) struct ComponentCounts {
     pub(crate) unconnected_publish: u64,
 }
 
-/// Of a lane.
+/// Counts of a lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct LaneCounts {
     pub(crate) ticks: u64,
@@ -39,7 +190,7 @@ pub(crate) struct LaneCounts {
     pub(crate) starvation_guard: u64,
 }
 
-/// Of what is published.
+/// Counts of what is published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PublicationCounts {
     pub(crate) staged: u64,
@@ -54,7 +205,7 @@ pub(crate) struct PublicationCounts {
     pub(crate) error_discarded: u64,
 }
 
-/// Of an async edge.
+/// Counts of an async edge. The run also reads from `in_flight` whether there is room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AsyncCounts {
     pub(crate) accepted: u64,
@@ -67,7 +218,7 @@ pub(crate) struct AsyncCounts {
     pub(crate) cancelled: u64,
 }
 
-/// Of a composite loop.
+/// Counts of a composite loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct LoopCounts {
     pub(crate) runs: u64,
@@ -83,7 +234,7 @@ pub(crate) struct LoopCounts {
     pub(crate) stop_reason: Option<&'static str>,
 }
 
-/// Of the whole run.
+/// Counts of the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RunCounts {
     pub(crate) config_validated: u64,
@@ -131,9 +282,6 @@ add!(LoopCounts {
     runs, iterations, converged, budget_overrun, max_iterations_hit, error, cancellation_requested,
     cancellation_observed, output_discarded
 } last { residual, stop_reason });
-add!(AsyncCounts {
-    accepted, rejected, dropped, overwrite, in_flight, completed, cancelled
-} max { max_in_flight });
 
 impl LaneCounts {
     /// Takes in what another part of the run has counted; ticks are the run's own.

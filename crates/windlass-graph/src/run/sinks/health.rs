@@ -1,6 +1,7 @@
-//! Health events: what went wrong without ending the run. The same thing at the same place is one event with a
-//! count, and there is a limit on how many there are.
+//! Health events: what went wrong without ending the run. The same thing at the same place is one
+//! event with a count, and there is a limit on how many there are.
 
+use crate::run::sinks::sink::{EpochBegin, Sink};
 use windlass_plan::compile::Plan;
 use windlass_plan::model::named;
 
@@ -38,7 +39,7 @@ pub enum HealthSubject {
 /// Something that went wrong, perhaps more than once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthEvent {
-    /// What.
+    /// What went wrong.
     pub kind: HealthKind,
     /// The component, or the empty text.
     pub component_id: String,
@@ -46,7 +47,7 @@ pub struct HealthEvent {
     pub channel_id: String,
     /// The lane, or the empty text.
     pub lane: String,
-    /// How often.
+    /// How often it happened.
     pub count: u64,
     /// The first epoch.
     pub first_epoch: u64,
@@ -59,18 +60,19 @@ pub struct HealthEvent {
 pub(crate) struct Health {
     enabled: bool,
     capacity: usize,
-    events: Vec<Noticed>,
-    /// What has come since it was last asked for: to be traced.
+    events: Vec<HealthRecord>,
+    /// Events since the last `take_fresh`, to be traced.
     fresh: Vec<(HealthKind, HealthSubject)>,
     keep_fresh: bool,
     pub(crate) raised: u64,
     pub(crate) coalesced: u64,
     pub(crate) dropped: u64,
-    pub(crate) epoch: u64,
+    /// The epoch that has begun last.
+    epoch: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Noticed {
+struct HealthRecord {
     kind: HealthKind,
     subject: HealthSubject,
     count: u64,
@@ -81,7 +83,21 @@ struct Noticed {
 /// How many different events a run keeps unless the graph says otherwise.
 const CAPACITY: usize = 64;
 
+impl Sink for Health {
+    fn epoch_begin(&mut self, event: &EpochBegin) {
+        self.epoch = event.epoch;
+    }
+}
+
 impl Health {
+    /// Returns an empty one for what happens ahead of its turn in this epoch.
+    pub(crate) fn ahead(&self, plan: &Plan) -> Health {
+        Health {
+            epoch: self.epoch,
+            ..Health::new(plan, false)
+        }
+    }
+
     pub(crate) fn new(plan: &Plan, keep_fresh: bool) -> Health {
         let config = &plan.graph.config;
         let enabled = config
@@ -128,7 +144,7 @@ impl Health {
             self.dropped += count;
             return;
         }
-        self.events.push(Noticed {
+        self.events.push(HealthRecord {
             kind,
             subject,
             count,
@@ -141,7 +157,7 @@ impl Health {
         }
     }
 
-    /// What has come since the last call.
+    /// Returns the events since the last call.
     pub(crate) fn take_fresh(&mut self) -> Vec<(HealthKind, HealthSubject)> {
         std::mem::take(&mut self.fresh)
     }
@@ -158,7 +174,7 @@ impl Health {
     }
 
     pub(crate) fn report(&self, plan: &Plan) -> Vec<HealthEvent> {
-        let describe = |event: &Noticed| {
+        let describe = |event: &HealthRecord| {
             let (component, channel) = match event.subject {
                 HealthSubject::Channel(edge) => {
                     (Some(plan.edges[edge as usize].to), Some(edge as usize))

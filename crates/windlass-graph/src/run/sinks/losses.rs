@@ -1,10 +1,10 @@
-//! What a run did not deliver: one list for people and for `--strict`, out of what channels, triggers, lanes and
-//! components have counted.
+//! What a run did not deliver: one list for people and for `--strict`, out of what channels,
+//! triggers, lanes and components have counted.
 
 use std::fmt;
 
-use crate::run::machine::Machine;
 use crate::run::result::StopReason;
+use crate::run::sinks::{RunView, Sinks};
 use windlass_plan::model::{EdgeKind, Overflow, named};
 
 /// Something that a run did not deliver.
@@ -15,7 +15,7 @@ pub struct Loss {
     pub kind: LossKind,
     /// The edge, component or lane.
     pub subject: String,
-    /// How often.
+    /// How many were not delivered.
     pub count: u64,
 }
 
@@ -67,9 +67,9 @@ impl fmt::Display for Loss {
     }
 }
 
-impl Machine {
+impl Sinks {
     /// What was not delivered, in the order of the graph.
-    pub(crate) fn losses(&self, reason: StopReason) -> Vec<Loss> {
+    pub(crate) fn losses(&self, view: RunView<'_>, reason: StopReason) -> Vec<Loss> {
         let mut losses = Vec::new();
         let mut add = |kind, subject: &str, count: u64| {
             if count > 0 {
@@ -82,7 +82,7 @@ impl Machine {
         };
         let graph = &self.plan.graph;
         for (place, edge) in graph.edges.iter().enumerate() {
-            let counts = &self.channels[place].counts;
+            let counts = view.channels[place].counts();
             // With this policy a drop that is neither an eviction nor an expiry is a refusal.
             let dropped_newest = match edge.policy.overflow {
                 Overflow::DropNewest => counts
@@ -95,7 +95,7 @@ impl Machine {
                 .inputs
                 .is_empty();
             let not_accepted = match edge.kind {
-                EdgeKind::Async if !is_source => self.sinks.counts.asynchronous[place].rejected,
+                EdgeKind::Async if !is_source => view.channels[place].async_counts().rejected,
                 _ => 0,
             };
             add(LossKind::Replaced, &edge.id, counts.lost);
@@ -103,14 +103,13 @@ impl Machine {
             add(LossKind::Refused, &edge.id, refused);
             add(LossKind::Expired, &edge.id, counts.stale_drop);
             if reason == StopReason::Idle {
-                let waiting = self.channels[place].waiting() as u64;
+                let waiting = view.channels[place].waiting() as u64;
                 add(LossKind::LeftWaiting, &format!("edge {}", edge.id), waiting);
             }
         }
         for (place, component) in graph.components.iter().enumerate() {
             let id = &component.id;
-            let trigger = &self.triggers[place];
-            let counts = &trigger.counts;
+            let counts = view.triggers.counts(place);
             let dropped = counts.pending_drop
                 + counts.timeout_drop
                 + counts.time_sync_drop
@@ -118,40 +117,19 @@ impl Machine {
                 + counts.condition_suppressed;
             add(LossKind::DroppedByTrigger, id, dropped);
             if reason != StopReason::Error {
-                add(
-                    LossKind::Failed,
-                    id,
-                    self.sinks.counts.components[place].error,
-                );
+                add(LossKind::Failed, id, self.counts.components[place].error);
             }
             if reason == StopReason::Idle {
-                let waiting = trigger.waiting() as u64;
+                let waiting = view.triggers.waiting(place) as u64;
                 add(LossKind::LeftWaiting, &format!("component {id}"), waiting);
-                let left = self.is_unfinished_source(place);
+                let is_source = view.members.is_finite_source(place);
+                let left = is_source && view.members.may_finish(place);
                 add(LossKind::LeftInSource, id, u64::from(left));
             }
         }
-        for (lane, state) in graph.lanes.iter().zip(&self.lanes) {
-            add(LossKind::NotAdmitted, &lane.id, state.counts.rejected);
+        for (lane, state) in graph.lanes.iter().zip(view.lanes.iter()) {
+            add(LossKind::NotAdmitted, &lane.id, state.counts().rejected);
         }
         losses
-    }
-
-    /// Whether a component is a source that comes to an end, and has not yet.
-    pub(crate) fn is_unfinished_source(&self, component: usize) -> bool {
-        let member = &self.members[component];
-        self.tables.components[component].is_finite_source && member.may_finish()
-    }
-
-    /// A number that changes as long as the sources that come to an end get on: they publish, or time passes for them.
-    /// None if all of them have ended.
-    pub(crate) fn source_progress(&self) -> Option<u64> {
-        let components = 0..self.members.len();
-        let mut clocks = components
-            .filter(|&component| self.is_unfinished_source(component))
-            .map(|component| self.lanes[self.tables.components[component].lane].now)
-            .peekable();
-        clocks.peek()?;
-        Some(clocks.fold(self.totals.source_publishes, u64::wrapping_add))
     }
 }

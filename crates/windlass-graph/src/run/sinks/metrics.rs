@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::run::machine::Machine;
+use crate::run::sinks::{RunView, Sinks};
 use windlass_plan::model::LaneKind;
 
 /// The version of the samples' fields.
@@ -20,7 +20,7 @@ pub struct Metrics {
 pub struct Sample {
     /// Such as `runtime.channel.publish_count`.
     pub name: &'static str,
-    /// How much.
+    /// The number itself.
     pub value: f64,
     /// Of which component; may be empty.
     pub component_id: String,
@@ -51,7 +51,7 @@ impl Metrics {
         self.samples.iter().find(belongs).map(|sample| sample.value)
     }
 
-    /// As JSON.
+    /// Returns all samples as JSON.
     pub fn to_json(&self) -> Value {
         let sample = |s: &Sample| {
             let tags: Map<String, Value> = s
@@ -115,22 +115,25 @@ macro_rules! add {
 
 const NS_PER_MS: f64 = 1e6;
 
-impl Machine {
+impl Sinks {
     /// What has been counted so far.
-    pub(crate) fn metrics(&self) -> Metrics {
+    pub(crate) fn metrics(&self, view: RunView<'_>) -> Metrics {
         let mut samples = Vec::new();
-        self.lane_metrics(&mut samples);
-        self.component_metrics(&mut samples);
-        self.channel_metrics(&mut samples);
+        self.lane_metrics(view, &mut samples);
+        self.component_metrics(view, &mut samples);
+        self.channel_metrics(view, &mut samples);
         self.loop_metrics(&mut samples);
-        self.run_metrics(&mut samples);
+        self.run_metrics(view, &mut samples);
         Metrics { samples }
     }
 
-    fn lane_metrics(&self, samples: &mut Vec<Sample>) {
-        for (lane, state) in self.plan.graph.lanes.iter().zip(&self.lanes) {
-            let counts = &state.counts;
-            let pooled = matches!(state.kind, LaneKind::ThreadPool | LaneKind::IsolatedThread);
+    fn lane_metrics(&self, view: RunView<'_>, samples: &mut Vec<Sample>) {
+        for (lane, state) in self.plan.graph.lanes.iter().zip(view.lanes.iter()) {
+            let counts = state.counts();
+            let pooled = matches!(
+                state.kind(),
+                LaneKind::ThreadPool | LaneKind::IsolatedThread
+            );
             let [high, normal, low, background] = counts.completed_by_priority;
             add!(subject(samples, "", &lane.id, ""),
                 "runtime.scheduler.tick_count": counts.ticks,
@@ -160,10 +163,10 @@ impl Machine {
         }
     }
 
-    fn component_metrics(&self, samples: &mut Vec<Sample>) {
+    fn component_metrics(&self, view: RunView<'_>, samples: &mut Vec<Sample>) {
         for (place, component) in self.plan.graph.components.iter().enumerate() {
             let (id, lane) = (&component.id, &component.execution.lane);
-            let counts = &self.sinks.counts.components[place];
+            let counts = &self.counts.components[place];
             add!(subject(samples, id, lane, ""),
                 "runtime.component.execution_count": counts.execution,
                 "runtime.component.error_count": counts.error,
@@ -185,9 +188,9 @@ impl Machine {
                     "runtime.component.unconnected_publish_count": counts.unconnected_publish,
                 );
             }
-            let counts = &self.triggers[place].counts;
+            let counts = view.triggers.counts(place);
             add!(subject(samples, id, lane, ""),
-                "runtime.trigger.ready_count": counts.ready + self.sinks.counts.plain_ready[place],
+                "runtime.trigger.ready_count": counts.ready,
                 "runtime.trigger.suppressed_count": counts.suppressed,
                 "runtime.trigger.coalesced_count": counts.coalesced,
                 "runtime.trigger.timeout_drop_count": counts.timeout_drop,
@@ -197,14 +200,14 @@ impl Machine {
                 "runtime.trigger.pending_drop_count": counts.pending_drop,
                 "runtime.trigger.condition_suppressed_count": counts.condition_suppressed,
                 "runtime.trigger.rate_limit_suppressed_count": counts.rate_limit_suppressed,
-                "runtime.trigger.waiting": self.triggers[place].waiting(),
+                "runtime.trigger.waiting": view.triggers.waiting(place),
             );
         }
     }
 
-    fn channel_metrics(&self, samples: &mut Vec<Sample>) {
+    fn channel_metrics(&self, view: RunView<'_>, samples: &mut Vec<Sample>) {
         for (place, edge) in self.plan.graph.edges.iter().enumerate() {
-            let counts = &self.channels[place].counts;
+            let counts = view.channels[place].counts();
             add!(subject(samples, "", "", &edge.id),
                 "runtime.channel.publish_count": counts.publish,
                 "runtime.channel.delivery_count": counts.delivery,
@@ -217,11 +220,11 @@ impl Machine {
                 "runtime.channel.health_event_count": counts.health_event,
                 "runtime.channel.payload_copy_count": counts.payload_copy,
                 "runtime.channel.max_depth": counts.max_depth,
-                "runtime.channel.waiting": self.channels[place].waiting(),
+                "runtime.channel.waiting": view.channels[place].waiting(),
                 "runtime.channel.message_age_ms": counts.message_age as f64 / NS_PER_MS,
             );
             if edge.kind == windlass_plan::model::EdgeKind::Async {
-                let counts = &self.sinks.counts.asynchronous[place];
+                let counts = view.channels[place].async_counts();
                 add!(subject(samples, "", "", &edge.id),
                     "runtime.async.accepted_count": counts.accepted,
                     "runtime.async.rejected_count": counts.rejected,
@@ -237,7 +240,7 @@ impl Machine {
     }
 
     fn loop_metrics(&self, samples: &mut Vec<Sample>) {
-        for (composite, counts) in self.plan.graph.loops.iter().zip(&self.sinks.counts.loops) {
+        for (composite, counts) in self.plan.graph.loops.iter().zip(&self.counts.loops) {
             let mut of = subject(samples, "", "", "");
             of.tags.push(("loop", composite.id.clone()));
             let reason = counts.stop_reason.unwrap_or("not_started");
@@ -256,14 +259,14 @@ impl Machine {
         }
     }
 
-    fn run_metrics(&self, samples: &mut Vec<Sample>) {
+    fn run_metrics(&self, view: RunView<'_>, samples: &mut Vec<Sample>) {
         let observer = self.observer();
         let observed = observer
             .map(|observer| observer.counts())
             .unwrap_or_default();
         let failed = observer.map_or(0, |observer| observer.failures().len());
-        let publication = &self.sinks.counts.publication;
-        let run = &self.sinks.counts.run;
+        let publication = &self.counts.publication;
+        let run = &self.counts.run;
         add!(subject(samples, "", "", ""),
             "runtime.publication.staged": publication.staged,
             "runtime.publication.committed": publication.committed,
@@ -274,24 +277,24 @@ impl Machine {
             "runtime.publication.failed_commit": publication.failed_commit,
             "runtime.publication.composite_discarded": publication.composite_discarded,
             "runtime.publication.error_discarded": publication.error_discarded,
-            "runtime.health.event_count": self.sinks.health.raised,
-            "runtime.health.coalesced_count": self.sinks.health.coalesced,
-            "runtime.health.dropped_count": self.sinks.health.dropped,
-            "runtime.state.key_count": self.env.store.len(),
+            "runtime.health.event_count": self.health.raised,
+            "runtime.health.coalesced_count": self.health.coalesced,
+            "runtime.health.dropped_count": self.health.dropped,
+            "runtime.state.key_count": view.env.store.len(),
             "runtime.state.commit_count": run.store_commits,
             "runtime.config.validate_count": run.config_validated,
             "runtime.config.apply_count": run.config_applied,
             "runtime.config.rollback_count": run.config_rolled_back,
             "runtime.config.commit_count": run.config_committed,
-            "runtime.config.unapplied_count": self.inbox.unapplied(),
+            "runtime.config.unapplied_count": view.inbox.unapplied(),
             "runtime.lifecycle.activated_count": run.activated,
             "runtime.lifecycle.deactivated_count": run.deactivated,
             "runtime.lifecycle.restored_count": run.restored,
             "runtime.lifecycle.reset_count": run.reset,
             "runtime.lifecycle.snapshot_count": run.snapshots,
             "runtime.lifecycle.isolated_count": run.isolated,
-            "runtime.trace.event_count": self.sinks.trace.count(),
-            "runtime.trace.dropped_count": self.sinks.trace.dropped,
+            "runtime.trace.event_count": self.trace.count(),
+            "runtime.trace.dropped_count": self.trace.dropped(),
             "runtime.observer.event_count": observed.events,
             "runtime.observer.dropped_count": observed.dropped,
             "runtime.observer.assertion_failure_count": failed,

@@ -3,10 +3,11 @@
 use windlass_core::sync::clock;
 
 use crate::observe::{Level, Observed, Observer};
-use crate::run::machine::Machine;
 use crate::run::result::StopReason;
 use crate::run::sinks::counts::ComponentCounts;
+use crate::run::sinks::sink::{RunBegin, Sink};
 use crate::run::sinks::trace::Trace;
+use crate::run::sinks::{RunView, Sinks};
 
 /// The observer of a run, and the counts at the last report: events carry the differences.
 #[derive(Debug)]
@@ -52,47 +53,46 @@ impl ObserverFeed {
     }
 }
 
-impl Machine {
-    pub(crate) fn observe_start(&mut self) {
-        let Some(feed) = &self.sinks.observer_feed else {
-            return;
-        };
-        let event = Observed::new("run_started", 0, 0).with("graph", self.plan.graph.name.as_str());
-        feed.observer.take(Level::Summary, event);
+impl Sink for ObserverFeed {
+    fn run_begin(&mut self, event: &RunBegin<'_>) {
+        let event = Observed::new("run_started", 0, 0).with("graph", event.graph);
+        self.observer.take(Level::Summary, event);
     }
+}
 
+impl Sinks {
     /// An epoch has ended; gives whether the run should.
-    pub(crate) fn observe_epoch(&mut self) -> bool {
-        let Some(mut feed) = self.sinks.observer_feed.take() else {
+    pub(crate) fn observe_epoch(&mut self, view: RunView<'_>) -> bool {
+        let Some(mut feed) = self.observer_feed.take() else {
             return false;
         };
-        let at = clock::now().saturating_sub(self.clock.began);
-        self.observe_faults(&mut feed, at);
+        let at = clock::now().saturating_sub(self.began);
+        self.observe_faults(&mut feed, view.env.epoch, at);
         if feed.observer.wants(Level::Debug) {
             self.observe_trace(&mut feed);
         }
         let interval = feed.observer.interval();
         let early = |reported: u64| at.saturating_sub(reported) < interval;
         if !feed.reported.is_some_and(early) {
-            self.report_epochs(&mut feed, at);
+            self.report_epochs(&mut feed, view, at);
         }
         let stops = feed.observer.stops();
-        self.sinks.observer_feed = Some(feed);
+        self.observer_feed = Some(feed);
         stops
     }
 
     /// Says what happened since the last report.
-    fn report_epochs(&self, feed: &mut ObserverFeed, at: u64) {
+    fn report_epochs(&self, feed: &mut ObserverFeed, view: RunView<'_>, at: u64) {
         feed.reported = Some(at);
         if feed.observer.wants(Level::Detailed) {
-            self.observe_parts(feed, at);
+            self.observe_parts(feed, view, at);
         }
-        self.observe_whole(feed, at);
+        self.observe_whole(feed, view, at);
     }
 
     fn observe_trace(&mut self, feed: &mut ObserverFeed) {
-        let fresh = self.sinks.trace.since(feed.traced);
-        for event in Trace::resolve_all(fresh, &self.plan, self.clock.began) {
+        let fresh = self.trace.since(feed.traced);
+        for event in Trace::resolve_all(fresh, &self.plan, self.began) {
             let mut seen = Observed::new(event.name.name(), event.epoch_id, event.start_offset_ns);
             (seen.component_id, seen.channel_id) = (event.component_id, event.channel_id);
             seen.lane = event.lane;
@@ -102,18 +102,18 @@ impl Machine {
                 .with("duration_ns", event.duration_ns);
             feed.observer.take(Level::Debug, seen);
         }
-        feed.traced = self.sinks.trace.forget_unwanted();
+        feed.traced = self.trace.forget_unwanted();
     }
 
     /// What components, edges, lanes and loops did.
-    fn observe_parts(&self, feed: &mut ObserverFeed, at: u64) {
+    fn observe_parts(&self, feed: &mut ObserverFeed, view: RunView<'_>, at: u64) {
         let graph = &self.plan.graph;
-        let epoch = self.env.epoch;
+        let epoch = view.env.epoch;
         let event = |name: &str| Observed::new(name, epoch, at);
         feed.components
             .resize_with(graph.components.len(), Default::default);
         for (place, before) in feed.components.iter_mut().enumerate() {
-            let now = &self.sinks.counts.components[place];
+            let now = &self.counts.components[place];
             if now.execution == before.execution {
                 continue;
             }
@@ -129,12 +129,12 @@ impl Machine {
         }
         feed.edges.resize(graph.edges.len(), [0; 4]);
         for (place, before) in feed.edges.iter_mut().enumerate() {
-            let counts = &self.channels[place].counts;
+            let counts = view.channels[place].counts();
             let now = [counts.publish, counts.delivery, counts.drop, counts.reject];
             if now == *before {
                 continue;
             }
-            let mut seen = event("channel").with("depth", self.channels[place].waiting());
+            let mut seen = event("channel").with("depth", view.channels[place].waiting());
             let names = ["published", "delivered", "dropped", "rejected"];
             for ((name, now), before) in names.iter().zip(now).zip(*before) {
                 seen = seen.with(name, now - before);
@@ -145,22 +145,22 @@ impl Machine {
         }
         feed.lanes.resize(graph.lanes.len(), 0);
         for (place, before) in feed.lanes.iter_mut().enumerate() {
-            let lane = &self.lanes[place];
-            if lane.cadence_on_clock.is_none() || lane.counts.ticks == *before {
+            let lane = view.lanes.lane(place);
+            if !lane.follows_clock() || lane.counts().ticks == *before {
                 continue;
             }
-            *before = lane.counts.ticks;
+            *before = lane.counts().ticks;
             let mut seen = event("lane")
-                .with("overruns", lane.counts.overruns)
-                .with("skipped", lane.counts.skipped_ticks)
-                .with("deadline_misses", lane.counts.deadline_misses)
-                .with("jitter_ns", lane.counts.jitter_ns);
+                .with("overruns", lane.counts().overruns)
+                .with("skipped", lane.counts().skipped_ticks)
+                .with("deadline_misses", lane.counts().deadline_misses)
+                .with("jitter_ns", lane.counts().jitter_ns);
             seen.lane.clone_from(&graph.lanes[place].id);
             feed.observer.take(Level::Detailed, seen);
         }
         feed.loops.resize(graph.loops.len(), 0);
         for (place, before) in feed.loops.iter_mut().enumerate() {
-            let counts = &self.sinks.counts.loops[place];
+            let counts = &self.counts.loops[place];
             if counts.runs == *before {
                 continue;
             }
@@ -174,9 +174,8 @@ impl Machine {
     }
 
     /// What went wrong is said at once.
-    fn observe_faults(&self, feed: &mut ObserverFeed, at: u64) {
-        let epoch = self.env.epoch;
-        for error in &self.sinks.errors[feed.errors.min(self.sinks.errors.len())..] {
+    fn observe_faults(&self, feed: &mut ObserverFeed, epoch: u64, at: u64) {
+        for error in &self.errors[feed.errors.min(self.errors.len())..] {
             let mut seen = Observed::new("error", epoch, at)
                 .with("phase", error.phase.as_str())
                 .with("code", error.code.name())
@@ -186,36 +185,36 @@ impl Machine {
             seen.lane.clone_from(&error.lane);
             feed.observer.take(Level::Summary, seen);
         }
-        feed.errors = self.sinks.errors.len();
+        feed.errors = self.errors.len();
         // At the level of a trace they are among its events.
-        if self.sinks.health.raised != feed.raised && !feed.observer.wants(Level::Debug) {
-            feed.raised = self.sinks.health.raised;
-            self.observe_health(feed, at);
+        if self.health.raised != feed.raised && !feed.observer.wants(Level::Debug) {
+            feed.raised = self.health.raised;
+            self.observe_health(feed, epoch, at);
         }
     }
 
     /// What the whole run did.
-    fn observe_whole(&self, feed: &mut ObserverFeed, at: u64) {
-        let epoch = self.env.epoch;
-        let publication = &self.sinks.counts.publication;
+    fn observe_whole(&self, feed: &mut ObserverFeed, view: RunView<'_>, at: u64) {
+        let epoch = view.env.epoch;
+        let publication = &self.counts.publication;
         let seen = Observed::new("epoch", epoch, at)
             .with("epochs", epoch - feed.epoch)
-            .with("invocations", self.totals.ticks - feed.ticks)
+            .with("invocations", view.calls.ticks() - feed.ticks)
             .with("staged", publication.staged - feed.staged)
             .with("committed", publication.committed - feed.committed);
         feed.epoch = epoch;
-        feed.ticks = self.totals.ticks;
+        feed.ticks = view.calls.ticks();
         (feed.staged, feed.committed) = (publication.staged, publication.committed);
         feed.observer.take(Level::Summary, seen);
     }
 
-    fn observe_health(&self, feed: &mut ObserverFeed, at: u64) {
-        for (place, event) in self.sinks.health.report(&self.plan).into_iter().enumerate() {
+    fn observe_health(&self, feed: &mut ObserverFeed, epoch: u64, at: u64) {
+        for (place, event) in self.health.report(&self.plan).into_iter().enumerate() {
             let before = feed.health.get(place).copied().unwrap_or_default();
             if event.count == before {
                 continue;
             }
-            let mut seen = Observed::new("health_event", self.env.epoch, at)
+            let mut seen = Observed::new("health_event", epoch, at)
                 .with("kind", event.kind.name())
                 .with("count", event.count - before);
             (seen.component_id, seen.channel_id) = (event.component_id, event.channel_id);
@@ -227,24 +226,24 @@ impl Machine {
     }
 
     /// The run is over.
-    pub(crate) fn observe_end(&mut self, reason: StopReason) {
-        let Some(mut feed) = self.sinks.observer_feed.take() else {
+    pub(crate) fn observe_end(&mut self, view: RunView<'_>, reason: StopReason) {
+        let Some(mut feed) = self.observer_feed.take() else {
             return;
         };
-        let at = clock::now().saturating_sub(self.clock.began);
-        self.observe_faults(&mut feed, at);
-        if feed.epoch < self.env.epoch {
-            self.report_epochs(&mut feed, at);
+        let at = clock::now().saturating_sub(self.began);
+        self.observe_faults(&mut feed, view.env.epoch, at);
+        if feed.epoch < view.env.epoch {
+            self.report_epochs(&mut feed, view, at);
         }
-        let event = Observed::new("run_ended", self.env.epoch, at)
+        let event = Observed::new("run_ended", view.env.epoch, at)
             .with("stop_reason", reason.name())
-            .with("epochs", self.env.epoch)
-            .with("ticks", self.totals.ticks);
+            .with("epochs", view.env.epoch)
+            .with("ticks", view.calls.ticks());
         feed.observer.take(Level::Summary, event);
-        self.sinks.observer_feed = Some(feed);
+        self.observer_feed = Some(feed);
     }
 
     pub(crate) fn observer(&self) -> Option<&Observer> {
-        self.sinks.observer_feed.as_ref().map(|feed| &feed.observer)
+        self.observer_feed.as_ref().map(|feed| &feed.observer)
     }
 }

@@ -1,27 +1,184 @@
-//! The recorder of a run: the lines it writes, and what a recording that is replayed decides for it.
-//! See [`crate::record`].
+//! The recorder of a run: where its lines go, and how a recording begins and ends. See
+//! [`crate::record`].
 
 use std::sync::Arc;
 
-use crate::component::Outbox;
 use crate::record::{
-    CallLine, DoorSeen, End, EpochLine, Header, LaneTurn, Line, LoopLine, Names, Output, Report,
-    RunDifference, Stored, Tape, TapeKind, create,
+    CallLine, EndLine, EpochLine, GraphFormat, Header, Line, LoopLine, Names, OutputLine, Playback,
+    ReportLine, RunDifference, StoreWrite, create,
 };
-use crate::run::exec::invoke::Finished;
-use crate::run::machine::Machine;
 use crate::run::options::{RunOptions, Snapshot};
 use crate::run::result::{ErrorCode, StopReason};
+use crate::run::sinks::Sinks;
+use crate::run::sinks::sink::{
+    CallEnd, ConfigBegin, EpochInputs, LoopInterruption, LoopReturn, Sink,
+};
+use crate::run::state::members::Members;
+use windlass_plan::model::Config;
+use windlass_record::{Digest, Writer};
 use windlass_value::Payload;
 
-impl Machine {
-    /// Takes a line. If it cannot be written, the recording ends, and the run goes on.
-    pub(crate) fn write_down(&mut self, line: Line) {
-        let Some(tape) = &mut self.sinks.tape else {
+/// What a run writes down about itself.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    target: RecorderTarget,
+    names: Arc<Names>,
+    /// The loops that came back in this epoch.
+    joined: Vec<String>,
+    /// New configurations of this epoch.
+    reconfigured: Vec<Vec<(String, Config)>>,
+    /// Why a line could not be written; no more are then.
+    failure: Option<String>,
+}
+
+/// Where lines go.
+#[derive(Debug)]
+pub(crate) enum RecorderTarget {
+    /// To a file.
+    Record(Box<Writer<GraphFormat>>),
+    /// Compared with a recording.
+    Replay(Box<Playback>),
+    /// Kept until a part of the run comes back.
+    Keep(Vec<Line>),
+}
+
+impl Recorder {
+    pub(crate) fn new(target: RecorderTarget, names: Arc<Names>) -> Recorder {
+        Recorder {
+            target,
+            names,
+            joined: Vec::new(),
+            reconfigured: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Makes a recorder for a part of the run, which keeps its lines.
+    pub(crate) fn of_part(&self) -> Recorder {
+        Recorder::new(RecorderTarget::Keep(Vec::new()), self.names.clone())
+    }
+
+    /// Takes a line, unless an earlier one could not be written.
+    fn push(&mut self, line: Line) {
+        if self.failure.is_some() {
             return;
+        }
+        match &mut self.target {
+            RecorderTarget::Record(writer) => {
+                self.failure = writer.line(&line).err().map(|error| error.to_string());
+            }
+            RecorderTarget::Replay(playback) => playback.compare(&line),
+            RecorderTarget::Keep(lines) => lines.push(line),
+        }
+    }
+
+    /// Returns why a line could not be written, if one could not.
+    fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    /// Takes the lines of a part of the run that has come back.
+    pub(crate) fn merge(&mut self, part: Recorder) {
+        if let RecorderTarget::Keep(lines) = part.target {
+            lines.into_iter().for_each(|line| self.push(line));
+        }
+    }
+
+    /// Returns what is played back, if something is.
+    pub(crate) fn playback(&mut self) -> Option<&mut Playback> {
+        match &mut self.target {
+            RecorderTarget::Replay(playback) => Some(playback),
+            _ => None,
+        }
+    }
+
+    /// Returns where the lines went, and the hash of all that went there.
+    pub(crate) fn open(self) -> (RecorderTarget, Digest) {
+        let digest = match &self.target {
+            RecorderTarget::Record(writer) => writer.digest(),
+            RecorderTarget::Replay(playback) => playback.digest(),
+            RecorderTarget::Keep(_) => Digest::default(),
         };
-        if let Err(message) = tape.push(line) {
-            self.sinks.tape = None;
+        (self.target, digest)
+    }
+}
+
+impl Sink for Recorder {
+    fn epoch_inputs(&mut self, event: &EpochInputs<'_>) {
+        let line = EpochLine {
+            epoch: event.epoch,
+            lanes: event.lanes.turns(&self.names),
+            doors: event.members.doors_seen(&self.names),
+            config: std::mem::take(&mut self.reconfigured),
+            joined: std::mem::take(&mut self.joined),
+        };
+        self.push(Line::Epoch(line));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call_end(&mut self, event: &CallEnd<'_>) {
+        let (finished, out) = (event.finished, event.out);
+        let names = &self.names;
+        let edge = |edge: u32| names.edges[edge as usize].clone();
+        let output = |staged: &crate::component::Staged| OutputLine {
+            edge: edge(staged.edge),
+            publish: staged.publish,
+            value: staged.payload.clone(),
+            event_time: staged.event_time.get(),
+        };
+        let state = out.state.iter();
+        let report = out.report.as_ref();
+        let line = CallLine {
+            component: names.components[event.component].clone(),
+            transaction: finished.call.transaction,
+            outputs: out.staged.iter().map(output).collect(),
+            state: state
+                .map(|(key, value)| StoreWrite {
+                    key: key.to_string(),
+                    value: value.clone(),
+                })
+                .collect(),
+            report: report.map(|report| ReportLine {
+                converged: report.converged,
+                residual: report.residual.map_or(Payload::Nil, Payload::from),
+                reason: report.reason.clone(),
+            }),
+            refused: out.refused.iter().map(|&refused| edge(refused)).collect(),
+            failed: finished.failed.as_deref().map(str::to_owned),
+            finished: out.finished,
+            held: event.held,
+            cancelled_after: out.cancelled_after,
+            timed_out: out.timed_out,
+        };
+        self.push(Line::Call(line));
+    }
+
+    fn config_begin(&mut self, event: &ConfigBegin<'_>) {
+        self.reconfigured.push(event.changes.to_vec());
+    }
+
+    fn loop_return(&mut self, event: &LoopReturn<'_>) {
+        self.joined.push(event.region.to_owned());
+    }
+
+    fn loop_interruption(&mut self, event: &LoopInterruption) {
+        let line = LoopLine {
+            composite: self.names.loops[event.composite].to_string(),
+            run: event.run,
+            pass: event.pass,
+            budget: event.budget,
+        };
+        self.push(Line::Loop(line));
+    }
+}
+
+impl Sinks {
+    /// Drops the recorder if a line could not be written. The run goes on without it.
+    pub(crate) fn check_recorder(&mut self) {
+        let failure = self.recorder.as_mut().and_then(Recorder::take_failure);
+        if let Some(message) = failure {
+            self.recorder = None;
             self.recording_failed(message);
         }
     }
@@ -36,185 +193,68 @@ impl Machine {
     pub(crate) fn begin_recording(
         &mut self,
         options: &RunOptions,
+        members: &Members,
+        is_real: bool,
         is_boundary: impl Fn(usize) -> bool,
     ) -> Result<(), String> {
         let Some(record) = &options.record else {
             return Ok(());
         };
-        let graph = &self.plan.graph;
-        let id = |&component: &usize| graph.components[component].id.clone();
-        let has_no_input = |component: usize| self.plan.nodes[component].inputs.is_empty();
-        let played_back = |&component: &usize| {
-            is_boundary(component) || has_no_input(component) || self.members[component].has_door
+        let plan = &self.plan;
+        let graph = &plan.graph;
+        let id = |component: usize| graph.components[component].id.clone();
+        let is_played_back = |&component: &usize| {
+            let has_no_input = plan.nodes[component].inputs.is_empty();
+            is_boundary(component) || has_no_input || members.has_door(component)
         };
+        let is_reentrant = |&component: &usize| members.reentrant(component).is_some();
         let components = 0..graph.components.len();
         let header = Header {
             graph: graph.name.clone(),
-            played_back: components.filter(played_back).map(|c| id(&c)).collect(),
-            doors: self.doors.iter().map(id).collect(),
-            reentrant: (0..graph.components.len())
-                .filter(|&c| self.members[c].reentrant.is_some())
-                .map(|c| id(&c))
-                .collect(),
-            on_clock: self.clock.is_real,
+            played_back: components.clone().filter(is_played_back).map(id).collect(),
+            doors: members.doors().iter().map(|&door| id(door)).collect(),
+            reentrant: components.filter(is_reentrant).map(id).collect(),
+            on_clock: is_real,
             restored: options.restore.clone(),
             reset: options.reset,
         };
         let text = record.graph_text.as_deref();
         let writer = create(&record.folder, &header, text, record.limit)?;
         let names = Arc::new(Names::of(graph));
-        self.sinks.tape = Some(Tape::new(TapeKind::Record(Box::new(writer)), names));
+        self.recorder = Some(Recorder::new(
+            RecorderTarget::Record(Box::new(writer)),
+            names,
+        ));
         Ok(())
     }
 
-    /// An epoch has seen what it will see of the world outside.
-    pub(crate) fn record_epoch(&mut self) {
-        let Some(tape) = &self.sinks.tape else {
-            return;
-        };
-        let names = tape.names().clone();
-        let door = |&component: &usize| DoorSeen {
-            component: names.components[component].clone(),
-            woken: self.members[component].woken,
-            held: self.members[component].held,
-        };
-        let turn = |(name, lane): (&Arc<str>, &crate::run::state::lane::LaneState)| LaneTurn {
-            lane: name.clone(),
-            now: lane.now,
-            is_due: lane.is_due,
-        };
-        let line = EpochLine {
-            epoch: self.env.epoch,
-            lanes: match self.clock.has_turns {
-                true => names.lanes.iter().zip(&self.lanes).map(turn).collect(),
-                false => Vec::new(),
-            },
-            doors: self.doors.iter().map(door).collect(),
-            config: std::mem::take(&mut self.recording.reconfigured),
-            joined: std::mem::take(&mut self.recording.joined),
-        };
-        self.write_down(Line::Epoch(line));
+    /// Returns the recording that is played back, if one is.
+    pub(crate) fn playback(&mut self) -> Option<&mut Playback> {
+        self.recorder.as_mut().and_then(Recorder::playback)
     }
 
-    /// The next epoch of a recording; false after the last.
-    pub(crate) fn play_epoch(&mut self) -> bool {
-        let Some(playback) = self.sinks.tape.as_mut().and_then(Tape::playback) else {
-            return false;
-        };
-        let Some(epoch) = playback.next_epoch() else {
-            return false;
-        };
-        // The recording was fitted to this graph: it has its lanes, in its order.
-        for (lane, turn) in self.lanes.iter_mut().zip(&epoch.lanes) {
-            (lane.now, lane.is_due) = (turn.now, turn.is_due);
-        }
-        for seen in &epoch.doors {
-            if let Some((component, _)) = self.plan.graph.component(&seen.component) {
-                let member = &mut self.members[component];
-                (member.woken, member.held) = (seen.woken, seen.held);
-            }
-        }
-        if self.clock.is_real {
-            self.recording.joins = Some(epoch.joined);
-        }
-        for changes in epoch.config {
-            self.inbox.add_transaction(changes);
-        }
-        true
-    }
-
-    /// Why the recorded run ended; one without its end is over when there is no more of it.
+    /// Returns why the recorded run ended; one without its end is over when there is no more of it.
     pub(crate) fn recorded_reason(&mut self) -> StopReason {
-        let playback = self.sinks.tape.as_mut().and_then(Tape::playback);
-        let reason = playback.and_then(|playback| playback.reason);
+        let reason = self.playback().and_then(|playback| playback.reason);
         // One that ended with an error then, and without one now, was just over.
         let reason = reason.filter(|reason| *reason != StopReason::Error);
         reason.unwrap_or(StopReason::TickBound)
     }
 
-    /// An invocation has ended.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn record_call(&mut self, component: usize, finished: &Finished, out: &Outbox) {
-        let Some(tape) = &self.sinks.tape else {
-            return;
-        };
-        let names = tape.names();
-        let edge = |edge: u32| names.edges[edge as usize].clone();
-        let output = |staged: &crate::component::Staged| Output {
-            edge: edge(staged.edge),
-            publish: staged.publish,
-            value: staged.payload.clone(),
-            event_time: staged.event_time.get(),
-        };
-        let state = out.state.iter();
-        let report = out.report.as_ref();
-        let line = CallLine {
-            component: names.components[component].clone(),
-            transaction: finished.call.transaction,
-            outputs: out.staged.iter().map(output).collect(),
-            state: state
-                .map(|(key, value)| Stored {
-                    key: key.to_string(),
-                    value: value.clone(),
-                })
-                .collect(),
-            report: report.map(|report| Report {
-                converged: report.converged,
-                residual: report.residual.map_or(Payload::Nil, Payload::from),
-                reason: report.reason.clone(),
-            }),
-            refused: out.refused.iter().map(|&refused| edge(refused)).collect(),
-            failed: finished.failed.clone(),
-            finished: out.finished,
-            held: self.members[component].held,
-            cancelled_after: out.cancelled_after,
-            timed_out: out.timed_out,
-        };
-        self.write_down(Line::Call(line));
-    }
-
-    /// In a replay: when the call that is being made was asked to cancel.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn played_cancel(&self) -> Option<u32> {
-        self.recording
-            .script
-            .as_ref()?
-            .cancelled_after(self.totals.transaction)
-    }
-
-    /// A loop was stopped by the clock or by somebody.
-    pub(crate) fn record_loop(&mut self, composite: usize, pass: u64, budget: bool) {
-        if self.sinks.tape.is_none() {
-            return;
-        }
-        let line = LoopLine {
-            composite: self.plan.graph.loops[composite].id.clone(),
-            run: self.loops[composite].runs,
-            pass,
-            budget,
-        };
-        self.write_down(Line::Loop(line));
-    }
-
-    /// In a replay: whether a loop was stopped after this pass, and whether by its budget.
-    pub(crate) fn played_loop_stop(&self, composite: usize, pass: u64) -> Option<bool> {
-        let id = &self.plan.graph.loops[composite].id;
-        let run = self.loops[composite].runs;
-        self.recording.script.as_ref()?.stopped(id, run, pass)
-    }
-
-    /// The run is over.
-    pub(crate) fn end_recording(&mut self, reason: StopReason) -> Option<RecordingEnd> {
-        let (kind, mut digest) = self.sinks.tape.take()?.open();
-        digest.bytes(self.sinks.trace.digest.text().as_bytes());
+    /// Ends the recording or the replay.
+    pub(crate) fn end_recording(
+        &mut self,
+        reason: StopReason,
+        epochs: u64,
+    ) -> Option<RecordingEnd> {
+        self.check_recorder();
+        let (target, mut digest) = self.recorder.take()?.open();
+        digest.bytes(self.trace.digest().text().as_bytes());
         digest.bytes(reason.name().as_bytes());
         let hash = digest.text();
-        match kind {
-            TapeKind::Record(writer) => {
-                let epochs = self.env.epoch;
-                let end = End {
+        match target {
+            RecorderTarget::Record(writer) => {
+                let end = EndLine {
                     reason,
                     epochs,
                     hash,
@@ -226,14 +266,14 @@ impl Machine {
                 }
                 None
             }
-            TapeKind::Replay(mut playback) => {
+            RecorderTarget::Replay(mut playback) => {
                 playback.finish();
                 Some(RecordingEnd {
                     difference: playback.difference,
                     hash,
                 })
             }
-            TapeKind::Keep(_) => None,
+            RecorderTarget::Keep(_) => None,
         }
     }
 }

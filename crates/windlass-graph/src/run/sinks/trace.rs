@@ -1,5 +1,5 @@
-//! The trace of a run: what happened, in order. Events are small while the run goes on; names are filled in when
-//! somebody looks.
+//! The trace of a run: what happened, in order. Events are small while the run goes on; names are
+//! filled in when the trace is read.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,14 +7,12 @@ use std::io;
 use serde_json::{Map, Value, json};
 
 use crate::component::{MessageId, PackedId};
-use crate::observe::Level;
-use crate::run::options::RunOptions;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::named;
 use windlass_record::Digest;
 
 named! {
-    /// What happened.
+    /// What kind of event it is.
     pub enum TraceName {
         /// An epoch began.
         SchedulerIterationBegin = "scheduler_iteration_begin",
@@ -102,7 +100,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// Something that happened, by numbers.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorded {
+pub(crate) struct TraceRecord {
     pub(crate) name: TraceName,
     pub(crate) component: u32,
     pub(crate) channel: u32,
@@ -118,9 +116,9 @@ pub(crate) struct Recorded {
     pub(crate) attributes: Vec<(&'static str, Value)>,
 }
 
-impl Recorded {
-    pub(crate) fn new(name: TraceName, epoch: u64, start: u64) -> Recorded {
-        Recorded {
+impl TraceRecord {
+    pub(crate) fn new(name: TraceName, epoch: u64, start: u64) -> TraceRecord {
+        TraceRecord {
             name,
             component: NONE,
             channel: NONE,
@@ -135,11 +133,9 @@ impl Recorded {
             attributes: Vec::new(),
         }
     }
-}
 
-impl Recorded {
     /// Adds what depends on no clock to a hash.
-    fn add_to(&self, digest: &mut Digest) {
+    pub(crate) fn add_to(&self, digest: &mut Digest) {
         let by_the_clock = matches!(
             self.name,
             TraceName::ComponentCancellationRequested
@@ -166,81 +162,6 @@ impl Recorded {
     }
 }
 
-/// The trace while a run goes on.
-#[derive(Debug, Default)]
-pub(crate) struct Tracing {
-    pub(crate) on: bool,
-    /// Whether somebody wants the events; otherwise only their hash counts.
-    keeps: bool,
-    /// Whether somebody is told of them when an epoch ends.
-    passes_on: bool,
-    /// Whether somebody wants their hash.
-    pub(crate) hashes: bool,
-    pub(crate) events: Vec<Recorded>,
-    capacity: usize,
-    pub(crate) dropped: u64,
-    /// The hash of what depends on no clock.
-    pub(crate) digest: Digest,
-}
-
-impl Tracing {
-    pub(crate) fn new(on: bool, options: &RunOptions) -> Tracing {
-        Tracing {
-            on,
-            keeps: options.trace,
-            passes_on: options
-                .observer
-                .as_ref()
-                .is_some_and(|o| o.wants(Level::Debug)),
-            hashes: options.record.is_some(),
-            capacity: options.trace_capacity,
-            ..Tracing::default()
-        }
-    }
-
-    /// For a part of the run that goes on beside it: all events come back.
-    pub(crate) fn beside(&self) -> Tracing {
-        Tracing {
-            on: self.on,
-            keeps: self.on,
-            capacity: self.capacity,
-            ..Tracing::default()
-        }
-    }
-
-    pub(crate) fn push(&mut self, event: Recorded) {
-        if self.hashes {
-            event.add_to(&mut self.digest);
-        }
-        if !self.keeps && !self.passes_on {
-            return;
-        }
-        if self.events.len() < self.capacity {
-            self.events.push(event);
-        } else {
-            self.dropped += 1;
-        }
-    }
-
-    /// What has come after so many.
-    pub(crate) fn since(&self, place: usize) -> &[Recorded] {
-        &self.events[place.min(self.events.len())..]
-    }
-
-    /// Forgets what was passed on and nobody keeps; gives how many events are left.
-    pub(crate) fn forget_unwanted(&mut self) -> usize {
-        if !self.keeps {
-            self.events.clear();
-        }
-        self.events.len()
-    }
-
-    /// How many events there were, kept or not.
-    pub(crate) fn count(&self) -> u64 {
-        self.events.len() as u64 + self.dropped
-    }
-}
-
 /// The trace of a run that has ended.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
@@ -253,17 +174,17 @@ pub struct Trace {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceEvent {
-    /// What.
+    /// What kind of event it is.
     pub name: TraceName,
-    /// The run.
+    /// The id of the run.
     pub trace_id: String,
     /// The part of the run it belongs to.
     pub phase: &'static str,
-    /// Who; may be empty.
+    /// The id of the component; may be empty.
     pub component_id: String,
-    /// Over which edge; may be empty.
+    /// The id of the edge; may be empty.
     pub channel_id: String,
-    /// On which lane; may be empty.
+    /// The id of the lane; may be empty.
     pub lane: String,
     /// On which of the lane's workers.
     pub worker_id: Option<u32>,
@@ -311,16 +232,9 @@ impl TraceName {
 }
 
 impl Trace {
-    pub(crate) fn resolve(tracing: Tracing, plan: &Plan, began: u64) -> Trace {
-        Trace {
-            events: Trace::resolve_all(&tracing.events, plan, began).collect(),
-            dropped: tracing.dropped,
-        }
-    }
-
     /// Events with names instead of numbers.
     pub(crate) fn resolve_all(
-        events: &[Recorded],
+        events: &[TraceRecord],
         plan: &Plan,
         began: u64,
     ) -> impl Iterator<Item = TraceEvent> {
@@ -352,7 +266,8 @@ impl Trace {
         })
     }
 
-    /// Writes it as JSON, with every field of every event; one at a time, so that it takes no more memory.
+    /// Writes it as JSON, with every field of every event; one at a time, so that it takes no more
+    /// memory.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let count = self.events.len() as u64 + self.dropped;
         write!(
@@ -441,7 +356,7 @@ impl TraceEvent {
 }
 
 impl MessageId {
-    /// `edge#number`.
+    /// Returns the name of the message: `edge#number`.
     pub fn name(self, plan: &Plan) -> String {
         format!("{}#{}", plan.graph.edges[self.edge as usize].id, self.seq)
     }

@@ -1,20 +1,21 @@
 //! The channel of an edge: what has been committed and not yet read.
 //!
-//! One reader is the component at the end of the edge; others (taps) have a cursor each. Messages stay until
-//! all readers have passed them, or overflow takes them. Nothing here blocks: a channel that is full says no.
+//! One reader is the component at the end of the edge; others (taps) have a cursor each. Messages
+//! stay until all readers have passed them, or overflow takes them. Nothing here blocks: a channel
+//! that is full says no.
 
 use std::collections::VecDeque;
 
-use crate::component::{PackedId, Received, Staged};
+use crate::component::{PackedId, Received, Route, Staged};
+use crate::run::sinks::counts::AsyncCounts;
 use crate::run::sinks::health::{Health, HealthKind, HealthSubject};
 use windlass_plan::model::{CopyPolicy, Edge, Mode, Overflow};
 
-/// A channel while a run goes on. The default has no room and no readers: what is left behind when another
-/// part of the run has the real one.
+/// A channel while a run goes on. The default has no room and no readers: what is left behind when
+/// another part of the run has the real one.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
-    edge: u32,
-    port: u16,
+    route: Route,
     mode: Mode,
     /// How many messages are kept; 1 for those that keep the newest.
     capacity: usize,
@@ -33,13 +34,15 @@ pub(crate) struct Channel {
     last_seq: u64,
     /// The number of the last message that the component has got.
     read: u64,
-    taps: Vec<Tap>,
-    pub(crate) counts: ChannelCounts,
+    taps: Vec<TapCursor>,
+    counts: ChannelCounts,
+    /// Of an async edge: what is on its way, and what was.
+    asynchronous: AsyncCounts,
 }
 
-/// Another reader.
+/// The cursor of another reader.
 #[derive(Debug, Default)]
-struct Tap {
+struct TapCursor {
     read: u64,
     missed: u64,
 }
@@ -71,7 +74,8 @@ pub(crate) enum Refusal {
     FailFast,
 }
 
-/// What a channel has room for before it grows: thousands of edges may each allow for thousands of messages.
+/// What a channel has room for before it grows: thousands of edges may each allow for thousands of
+/// messages.
 const FIRST_ROOM: usize = 8;
 /// From this share of its capacity on, in tenths, a queue is nearly full.
 const HIGH_WATERMARK_TENTHS: usize = 8;
@@ -87,8 +91,7 @@ impl Channel {
             policy.capacity.max(1)
         };
         Channel {
-            edge: place as u32,
-            port: port as u16,
+            route: Route::new(place as u32, port as u16),
             mode: policy.mode,
             capacity,
             overflow: policy.overflow,
@@ -107,6 +110,60 @@ impl Channel {
         self
     }
 
+    /// Returns what it has counted.
+    pub(crate) fn counts(&self) -> &ChannelCounts {
+        &self.counts
+    }
+
+    // Messages of an async edge that are on their way to it.
+
+    /// Returns what an async edge has counted.
+    pub(crate) fn async_counts(&self) -> &AsyncCounts {
+        &self.asynchronous
+    }
+
+    /// Returns how many messages are on their way.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.asynchronous.in_flight
+    }
+
+    /// Counts a message that is on its way.
+    pub(crate) fn begin_async(&mut self) {
+        let counts = &mut self.asynchronous;
+        counts.accepted += 1;
+        counts.in_flight += 1;
+        counts.max_in_flight = counts.max_in_flight.max(counts.in_flight);
+    }
+
+    /// Counts a message that arrives.
+    pub(crate) fn end_async(&mut self) {
+        let counts = &mut self.asynchronous;
+        counts.in_flight = counts.in_flight.saturating_sub(1);
+        counts.completed += 1;
+    }
+
+    /// Counts a message that was on its way and gave way to another.
+    pub(crate) fn replace_async(&mut self, health: &mut Health) {
+        let counts = &mut self.asynchronous;
+        counts.in_flight -= 1;
+        match self.overflow {
+            Overflow::Overwrite => counts.overwrite += 1,
+            _ => counts.dropped += 1,
+        }
+        self.count_eviction(health);
+    }
+
+    /// Counts a message that found as many on their way as may be.
+    pub(crate) fn reject_async(&mut self, health: &mut Health) {
+        self.asynchronous.rejected += 1;
+        self.raise(health, HealthKind::TaskReject);
+    }
+
+    /// Counts a message that was on its way when the run ended.
+    pub(crate) fn cancel_async(&mut self) {
+        self.asynchronous.cancelled += 1;
+    }
+
     /// Whether its source waits while there is no room.
     pub(crate) fn holds_off(&self) -> bool {
         self.holds_off
@@ -120,11 +177,11 @@ impl Channel {
         }
     }
 
-    /// Adds a reader and gives its number. It sees what comes from now on, and of a latched channel the value
-    /// that is there.
+    /// Adds a reader and gives its number. It sees what comes from now on, and of a latched channel
+    /// the value that is there.
     pub(crate) fn tap(&mut self) -> usize {
         let sees_what_is_there = self.mode == Mode::Latched && !self.kept.is_empty();
-        self.taps.push(Tap {
+        self.taps.push(TapCursor {
             read: self.last_seq - u64::from(sees_what_is_there),
             missed: 0,
         });
@@ -147,7 +204,7 @@ impl Channel {
     fn is_full(&self) -> bool {
         match self.mode {
             Mode::PreviousTick => self.upcoming.is_some(),
-            // A value that everybody has read makes room.
+            // A value that all readers have read makes room.
             Mode::Latched => self.unread() > 0,
             _ => self.kept.len() >= self.capacity,
         }
@@ -163,28 +220,33 @@ impl Channel {
     }
 
     /// Counts a message that gave way to another before it came here.
-    pub(crate) fn count_eviction(&mut self, health: &mut Health) {
+    fn count_eviction(&mut self, health: &mut Health) {
         self.counts.drop += 1;
         self.lose(health);
     }
 
-    /// Takes a message; `refuses` has been asked. Gives its id.
-    #[inline]
+    /// Returns the id of the message that comes next.
+    pub(crate) fn next_id(&self) -> PackedId {
+        PackedId::new(self.route.edge, self.last_seq + 1)
+    }
+
+    /// Takes a message out of `staged`; `refuses` has been asked.
+    ///
+    /// Inlined with `keep`, so that the message is made where it stays.
+    #[inline(always)]
     pub(crate) fn accept(
         &mut self,
-        staged: Staged,
+        staged: &mut Staged,
         epoch: u64,
         now: u64,
         health: &mut Health,
     ) -> PackedId {
         self.last_seq += 1;
         self.counts.publish += 1;
-        let id = PackedId::new(self.edge, self.last_seq);
+        let id = PackedId::new(self.route.edge, self.last_seq);
         let message = Received {
-            payload: staged.payload,
-            edge: self.edge,
-            port: self.port,
-            late: false,
+            payload: std::mem::take(&mut staged.payload),
+            route: self.route,
             seq: self.last_seq,
             root: staged.root.unwrap_or(id),
             cause: staged.cause,
@@ -198,17 +260,23 @@ impl Channel {
             self.counts.overwrite += 1;
         }
         if self.mode == Mode::PreviousTick {
-            if self.upcoming.replace(message).is_some() {
-                self.lose(health);
-            }
+            self.put_off(message, health);
             return id;
         }
         self.keep(message, health);
         id
     }
 
+    /// Keeps a message for the next epoch: `previous_tick`.
+    #[cold]
+    fn put_off(&mut self, message: Received, health: &mut Health) {
+        if self.upcoming.replace(message).is_some() {
+            self.lose(health);
+        }
+    }
+
     /// Puts a message behind the others; the oldest goes if there is no room.
-    #[inline]
+    #[inline(always)]
     fn keep(&mut self, message: Received, health: &mut Health) {
         if self.kept.len() >= self.capacity {
             self.evict(health);
@@ -223,6 +291,7 @@ impl Channel {
         }
     }
 
+    #[inline(never)]
     fn evict(&mut self, health: &mut Health) {
         let Some(oldest) = self.kept.pop_front() else {
             return;
@@ -244,17 +313,17 @@ impl Channel {
         }
     }
 
-    /// A value that nobody had read is gone.
+    /// Counts a value that is gone before it was read.
     fn lose(&mut self, health: &mut Health) {
         self.counts.lost += 1;
         self.raise(health, HealthKind::ChannelOverflow);
     }
 
-    /// Tells of something at this edge, unless it is to be quiet.
-    pub(crate) fn raise(&mut self, health: &mut Health, kind: HealthKind) {
+    /// Raises a health event at this edge, unless the edge emits none.
+    fn raise(&mut self, health: &mut Health, kind: HealthKind) {
         if self.events {
             self.counts.health_event += 1;
-            health.raise(kind, HealthSubject::Channel(self.edge));
+            health.raise(kind, HealthSubject::Channel(self.route.edge));
         }
     }
 
@@ -266,8 +335,8 @@ impl Channel {
         }
     }
 
-    /// How many messages the component could get now. Of a barrier all or none: what is too old is dropped first, so
-    /// that it does not count.
+    /// How many messages the component could get now. Of a barrier all or none: what is too old is
+    /// dropped first, so that it does not count.
     #[inline]
     pub(crate) fn available(&mut self, now: u64, health: &mut Health) -> usize {
         if self.mode == Mode::Barrier {
@@ -310,7 +379,7 @@ impl Channel {
         }
     }
 
-    /// Whether what the component has read is of no use to anybody.
+    /// Whether no other reader needs what the component has read.
     #[inline]
     fn forgets_at_once(&self) -> bool {
         self.taps.is_empty() && self.mode != Mode::Latched
@@ -365,7 +434,7 @@ impl Channel {
                 continue;
             }
             if self.deadline > 0 && age > self.deadline {
-                message.late = true;
+                message.route.set_late();
                 self.counts.deadline_miss += 1;
                 self.raise(health, HealthKind::ChannelDeadlineMiss);
             }
@@ -401,7 +470,7 @@ impl Channel {
         Some((message, missed))
     }
 
-    /// Lets go of what everybody has read; a latched value stays.
+    /// Drops what all readers have read; a latched value stays.
     fn trim(&mut self) {
         if self.mode == Mode::Latched {
             return;
@@ -423,7 +492,8 @@ impl Channel {
         }
     }
 
-    /// Gives what is unread to another channel of the same edge, for a part of the run that goes on beside it.
+    /// Gives what is unread to another channel of the same edge, for a part of the run that goes on
+    /// beside it.
     pub(crate) fn hand_over(&mut self, other: &mut Channel) {
         while self.unread() > 0 {
             let Some(message) = self.next_unread() else {
@@ -434,8 +504,8 @@ impl Channel {
         }
     }
 
-    /// Takes in what such a channel has counted. What it has left goes back to the front, as far as there is room:
-    /// the oldest give way to what has come meanwhile.
+    /// Takes in what such a channel has counted. What it has left goes back to the front, as far as
+    /// there is room: the oldest give way to messages that came meanwhile.
     pub(crate) fn take_over(&mut self, other: Channel, health: &mut Health) {
         let (mine, its) = (&mut self.counts, other.counts);
         mine.delivery += its.delivery;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::component::refuses_early;
 use crate::run::exec::overlap::Overlap;
-use crate::run::exec::threads::pool_of;
-use crate::run::state::trigger::plain_edges;
+use crate::run::exec::pool::pool_of;
+use crate::run::state::triggers::policy::plain_edges;
 use windlass_plan::compile::Plan;
 use windlass_plan::model::{CopyPolicy, EdgeKind, LaneKind, Mode, OnError};
 
@@ -33,17 +33,17 @@ pub(crate) struct ComponentRow {
     /// 0 is the highest.
     pub(crate) priority: usize,
     pub(crate) budget: u64,
-    /// When an invocation is asked to cancel: the lane's `max_callback_ms`, or the component's `timeout_ms` if nobody
-    /// can end it.
+    /// When an invocation is asked to cancel: the lane's `max_callback_ms`, or the component's
+    /// `timeout_ms` if it cannot be preempted.
     pub(crate) max_callback: u64,
-    /// When an invocation is ended, if somebody can.
+    /// When an invocation is ended, if it can be preempted.
     pub(crate) timeout: u64,
     pub(crate) on_error: OnError,
     /// Never with `timeout_ms`: an interrupt would not know which invocation it is for.
     pub(crate) reentrant: bool,
     /// Where its messages come from, if each of them makes it run and nothing else does.
     pub(crate) plain: Option<Box<[u32]>>,
-    /// The edges at which `publish` may be told no.
+    /// The edges that may refuse a `publish`.
     pub(crate) limited: Vec<u32>,
     /// Whether it is a source that comes to an end and publishes again what was not accepted.
     pub(crate) is_finite_source: bool,
@@ -66,9 +66,9 @@ pub(crate) struct EdgeRow {
     /// The key in the state store: the edge's target.
     pub(crate) key: Option<Arc<str>>,
     pub(crate) max_inflight: usize,
-    /// Whether `publish` is told no when as many are on their way as may be.
+    /// Whether `publish` is refused when as many are on their way as may be.
     pub(crate) refuses_early: bool,
-    /// Whether `publish` is told no while the channel is full.
+    /// Whether `publish` is refused while the channel is full.
     pub(crate) holds_off: bool,
 }
 
@@ -85,8 +85,8 @@ fn earlier(one: u64, other: u64) -> u64 {
 }
 
 impl Tables {
-    /// `preemptible` says whether the invocations of a component can be ended from outside, `is_finite` whether it is a
-    /// source that comes to an end.
+    /// `preemptible` says whether the invocations of a component can be ended from outside,
+    /// `is_finite` whether it is a source that comes to an end.
     pub(crate) fn new(
         plan: &Arc<Plan>,
         overlap: Overlap,

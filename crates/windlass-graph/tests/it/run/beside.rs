@@ -10,7 +10,8 @@ use super::stage::{Stage, count};
 
 const EPOCHS: u64 = 8;
 
-/// A source that publishes in every epoch, and a loop of `a` and `b`; `inner` is an edge from `b.out` to `a.late`.
+/// A source that publishes in every epoch, and a loop of `a` and `b`; `inner` is an edge from
+/// `b.out` to `a.late`.
 pub(crate) fn stage(kind: &str, inner: &str) -> Stage {
     Stage::new(&format!(
         "
@@ -111,7 +112,7 @@ composite_loops:
 ",
     );
     let run = stage.begin(RunOptions::steps(12));
-    // Nobody empties it: what it has not got stays in the channel.
+    // The tap is not emptied: what it has not got stays in the channel.
     let _slow = run.control().tap("start").unwrap();
     Runtime::simulated(1).block_on(run.run());
     let all: Vec<String> = (1..=9).map(|number| format!("m: in={number}")).collect();

@@ -1,15 +1,18 @@
-//! Edges: when a message becomes visible, how it is kept, and what happens to those that do not fit.
+//! Edges: when a message becomes visible, how it is kept, and what happens to those that do not
+//! fit.
 
 use std::future::Future;
 use std::task::Poll;
 
 use windlass_graph::run::{HealthKind, TapError};
-use windlass_graph::{Payload, RunOptions, StopReason};
+use windlass_graph::{RunOptions, StopReason};
 use windlass_runtime::Runtime;
+use windlass_value::Payload;
 
 use super::stage::{Stage, count, health};
 
-/// A source that plays `epochs`, an edge with this `kind` and `policy`, and a sink with this trigger.
+/// A source that plays `epochs`, an edge with this `kind` and `policy`, and a sink with this
+/// trigger.
 fn pair(epochs: &str, kind: &str, policy: &str, trigger: &str) -> Stage {
     Stage::new(&format!(
         "
@@ -330,7 +333,7 @@ fn another_reader_has_a_cursor_of_its_own_and_is_told_what_it_missed() {
         TapError::NoEdge("none".to_owned())
     );
     Runtime::simulated(1).block_on(run.run());
-    // The component reads in every epoch; the tap has room for two and nobody empties it.
+    // The component reads in every epoch; the tap has room for two and is not emptied.
     assert_eq!(
         stage.log.take(),
         ["b: in=2", "b: in=3", "b: in=4", "b: in=6", "b: in=7"]
@@ -476,6 +479,6 @@ fn a_tap_waits_for_the_next_message_in_real_time() {
     });
     let seen: i64 = got.iter().filter_map(|(value, _)| *value).count() as i64;
     let missed: u64 = got.iter().map(|(_, missed)| missed).sum();
-    // Those that it missed at the very end nobody tells it of.
+    // The tap does not learn of those that it missed at the very end.
     assert!(seen >= 1 && seen as u64 + missed <= 3, "{got:?}");
 }

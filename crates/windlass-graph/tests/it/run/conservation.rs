@@ -1,4 +1,5 @@
-//! Nothing is lost silently: in random graphs every message is accounted for, and a run is the same every time.
+//! Nothing is lost silently: in random graphs every message is accounted for, and a run is the same
+//! every time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -162,7 +163,8 @@ fn every_message_of_a_random_graph_is_accounted_for() {
                 + count("lost_count")
                 + count("stale_drop_count")
                 + count("waiting");
-            // Those that gave way on an async edge were never published to the channel, and count as lost.
+            // Those that gave way on an async edge were never published to the channel, and count
+            // as lost.
             let evicted = ["dropped_count", "overwrite_count"]
                 .map(|name| of(&result, &format!("runtime.async.{name}"), &edge.id));
             let published = count("publish_count") + evicted.iter().sum::<u64>();

@@ -1,4 +1,5 @@
-//! The threads of lanes: who has some, what the system gives them, who is stepped, and what a deadline means.
+//! The threads of lanes: which have some, what the system gives them, which are stepped, and what a
+//! deadline means.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,8 @@ fn version_2(text: &str) -> Stage {
     Stage::file(&format!("{head}{text}"))
 }
 
-/// Who is called on which thread, with which CPUs, niceness and policy, as the kernel says it.
+/// Which component is called on which thread, with which CPUs, niceness and policy, as the kernel
+/// says it.
 fn with_who(mut stage: Stage) -> Stage {
     let log: Log = stage.log.clone();
     let open = Descriptor::new().open_ports();
@@ -441,7 +443,8 @@ impl Drop for Hog {
     }
 }
 
-/// What nearly all ticks of a lane of 1 kHz are not later than, in milliseconds; each works for 0.3 of them.
+/// What nearly all ticks of a lane of 1 kHz are not later than, in milliseconds; each works for 0.3
+/// of them.
 fn lateness(fields: &str) -> f64 {
     let mut stage = version_2(&format!(
         "
@@ -472,7 +475,8 @@ edges: []
 #[test]
 fn a_lane_with_a_real_time_policy_is_in_time_beside_hogs_in_real_time() {
     if !is_privileged() {
-        // What is refused then, `real_time_policies_are_given_or_it_is_said_that_they_are_not` shows.
+        // What is refused then, `real_time_policies_are_given_or_it_is_said_that_they_are_not`
+        // shows.
         return;
     }
     let _hogs = [Hog::new(), Hog::new(), Hog::new()];
@@ -488,7 +492,7 @@ fn a_lane_with_a_real_time_policy_is_in_time_beside_hogs_in_real_time() {
         times[times.len() / 2]
     };
     let (usual, fifo) = (middle(usual), middle(fifo));
-    // A tenth is what the bench asks for (`lane_jitter`), with the machine to itself. Here it shows that
-    // the policy is in force: without it both are the same.
+    // A tenth is what the bench asks for (`lane_jitter`), with the machine to itself. Here it shows
+    // that the policy is in force: without it both are the same.
     assert!(fifo * 3.0 <= usual, "usual {usual} ms, fifo {fifo} ms");
 }

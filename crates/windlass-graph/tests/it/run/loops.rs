@@ -8,7 +8,8 @@ use windlass_sync::CancellationToken;
 
 use super::stage::{Stage, count, traced};
 
-/// A source, a loop of `ping` and `pong` that count a number down by one each, and a sink for what `pong` says.
+/// A source, a loop of `ping` and `pong` that count a number down by one each, and a sink for what
+/// `pong` says.
 fn counting(loop_policy: &str, start: i64) -> Stage {
     counting_with("", loop_policy, start)
 }

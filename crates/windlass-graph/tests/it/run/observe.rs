@@ -233,6 +233,35 @@ fn what_holds_holds_and_what_does_not_is_said() {
             "always: {event: channel, channel: e, where: {published: 1}}",
             false,
         ),
+        (
+            "always: {event: channel, channel: e, where: 'value.published <= 2'}",
+            true,
+        ),
+        (
+            "always: {event: channel, channel: e, where: 'value.published == 1'}",
+            false,
+        ),
+        ("never: \"event == 'error' && component == 'mid'\"", true),
+        ("never: \"event == 'error' && component == 'bad'\"", false),
+        ("always: 'seq > 0 && at_ns >= 0'", true),
+        (
+            "eventually: \"event == 'channel_publish' && lane == 'main'\"",
+            true,
+        ),
+        (
+            "eventually: {event: channel, where: {absent: {ne: 1}}}",
+            true,
+        ),
+        ("eventually: {event: channel, where: {absent: null}}", false),
+        (
+            "eventually: {event: channel, where: {absent: {lt: 1}}}",
+            false,
+        ),
+        (
+            "eventually: {event: channel, where: {published: {lt: x}}}",
+            false,
+        ),
+        ("eventually: {event: error, where: {phase: {gt: a}}}", true),
         ("eventually: {event: component, component: mid}", true),
         ("eventually: {event: component, component: nobody}", false),
         ("eventually: {event: channel_publish, channel: f}", true),
@@ -339,6 +368,22 @@ fn files_of_assertions_that_make_no_sense_are_refused_with_their_place() {
         (
             "version: \"1\"\nassertions: [{id: a, never: {where: {x: {about: 1}}}}]",
             "assertions[0].never.where.x.about",
+        ),
+        (
+            "version: \"1\"\nassertions: [{id: a, never: {where: {x: {lt: true}}}}]",
+            "assertions[0].never.where.x.lt",
+        ),
+        (
+            "version: \"1\"\nassertions: [{id: a, never: {where: 1}}]",
+            "assertions[0].never.where",
+        ),
+        (
+            "version: \"1\"\nassertions: [{id: a, never: {where: 'value +'}}]",
+            "assertions[0].never.where",
+        ),
+        (
+            "version: \"1\"\nassertions: [{id: a, sequence: {steps: ['port == 1']}}]",
+            "assertions[0].sequence.steps[0]",
         ),
         (
             "version: \"1\"\nassertions: [{id: a, sequence: {steps: []}}]",

@@ -1,4 +1,5 @@
-//! Components with a task of their own: what comes from outside, sinks that need a pause, ends that take time.
+//! Components with a task of their own: what comes from outside, sinks that need a pause, ends that
+//! take time.
 
 use std::time::Duration;
 

@@ -321,7 +321,8 @@ components:
     assert!((1..19).contains(&place.unwrap()), "{called:?}");
     assert!(count(&result, "scheduler.starvation_guard_count", "pool") >= 1);
     assert!(began.elapsed() < Duration::from_secs(20));
-    // What is committed is in the compiled order all the same: the priority of regions decides there.
+    // What is committed is in the compiled order all the same: the priority of regions decides
+    // there.
     assert_eq!(
         result.order.last().map(String::as_str),
         Some("background00")

@@ -1,4 +1,4 @@
-//! `thread_pool` lanes: who runs where, what overlaps, and what is refused.
+//! `thread_pool` lanes: what runs where, what overlaps, and what is refused.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,8 @@ use windlass_sync::CancellationToken;
 
 use super::stage::{Stage, count, traced};
 
-/// A source of `jobs` messages an epoch, a `test.Work` on a pool with `lane`, and a sink for what it publishes.
+/// A source of `jobs` messages an epoch, a `test.Work` on a pool with `lane`, and a sink for what
+/// it publishes.
 fn pool(jobs: usize, lane: &str, execution: &str) -> Stage {
     let list: Vec<String> = (1..=jobs).map(|n| n.to_string()).collect();
     Stage::new(&format!(
@@ -54,7 +55,7 @@ fn reentrant_invocations_overlap_up_to_max_threads() {
         .registry
         .function("test.Work", open(), move |invocation| {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            // Nobody gets through unless three are here at once.
+            // No invocation gets through unless three are here at once.
             meeting.wait();
             now.fetch_sub(1, Ordering::SeqCst);
             forward(invocation);
@@ -68,7 +69,7 @@ fn reentrant_invocations_overlap_up_to_max_threads() {
     assert_eq!(count(&result, "scheduler.queue_depth", "pool"), 3);
     assert_eq!(count(&result, "scheduler.worker_count", "pool"), 3);
     assert_eq!(count(&result, "component.max_in_flight_count", "w"), 3);
-    // Committed in the order of the messages, whoever was faster.
+    // Committed in the order of the messages, whichever worker was faster.
     let expected: Vec<String> = (1..=6).map(|n| format!("z: in={n}")).collect();
     assert_eq!(stage.log.take(), expected);
 }

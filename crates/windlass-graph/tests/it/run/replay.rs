@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use windlass_graph::component::{Descriptor, Failure, Registry};
 use windlass_graph::model::{Config, OnError};
-use windlass_graph::record::{Recording, RecordingError, Replayed};
+use windlass_graph::record::{Recording, Replayed};
 use windlass_graph::run::{ConfigTransaction, Record};
-use windlass_graph::{Payload, Prepared, RunOptions, RunResult, StopReason};
+use windlass_graph::{Prepared, RunOptions, RunResult, StopReason};
+use windlass_record::RecordingError;
 use windlass_runtime::{Runtime, time};
+use windlass_value::Payload;
 
 use super::outside::{self, BRINGS};
 use super::overlap::{Calls, registry, threaded_graph};
@@ -100,12 +102,14 @@ fn what_came_from_outside_comes_again_and_nothing_outside_is_touched() {
     let run = stage.run_really(recorded(&folder, options));
     assert_eq!(run.stop_reason, StopReason::Idle, "{:?}", run.errors);
     let seen = stage.log.take();
-    // What comes within one epoch is replaced by the newest: how many those are depends on the machine.
+    // What comes within one epoch is replaced by the newest: how many those are depends on the
+    // machine.
     assert_eq!(seen.last().map(String::as_str), Some("out: in=4"));
     let began = std::time::Instant::now();
     let replayed = replay(&stage.prepared(), &folder);
     same(&replayed, &run);
-    // The sink has an input and no boundary: it is called. The source is not, and nobody waits.
+    // The sink has an input and no boundary: it is called. The source is not, and the run does not
+    // wait.
     assert_eq!(stage.log.take(), seen);
     assert!(began.elapsed() < Duration::from_secs(5));
 
@@ -478,7 +482,8 @@ fn cut_off(folder: &Folder, text: &[u8]) -> Recording {
     Recording::open_part(folder.path()).expect("a part")
 }
 
-/// Breaks a recording off after each of its lines, and demands that the rest of it is replayed without a difference.
+/// Breaks a recording off after each of its lines, and demands that the rest of it is replayed
+/// without a difference.
 #[track_caller]
 fn every_part_is_same(stage: &Stage, folder: &Folder) {
     let lines = folder.lines();
@@ -578,7 +583,8 @@ fn a_line_that_was_edited_is_named_although_the_replay_does_what_it_says() {
         assert!(!replayed.is_same());
         (nth + 1, replayed.difference.expect("it is named"))
     };
-    // The source is played back: it says what its line says. Its second value is a 3 with the same consequences.
+    // The source is played back: it says what its line says. Its second value is a 3 with the same
+    // consequences.
     let source = lines
         .iter()
         .filter(|line| line.contains("\"component\":\"in\""));

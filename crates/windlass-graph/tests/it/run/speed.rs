@@ -71,6 +71,7 @@ fn a_message_allocates_nothing_once_the_run_is_warm() {
         ALLOCATED.with(Cell::get) - before
     };
     let (short, long) = (allocated(100), allocated(10_100));
-    // The simulation records its turns, now and then in a larger buffer; 70,000 messages leave no other trace.
+    // The simulation records its turns, now and then in a larger buffer; 70,000 messages leave no
+    // other trace.
     assert!(long < short + 200, "{short} and {long}");
 }

@@ -1,16 +1,18 @@
-//! A stage for graphs under test: sources that play what their configuration says, sinks that write down what
-//! they get, and a way to run it all in a simulation or for real.
+//! A stage for graphs under test: sources that play what their configuration says, sinks that write
+//! down what they get, and a way to run it all in a simulation or for real.
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use windlass_graph::Run;
 use windlass_graph::component::{
     Component, Descriptor, Failure, Invocation, Output, Registry, Setup,
 };
 use windlass_graph::model::BoundaryRole;
-use windlass_graph::run::{HealthKind, Run};
-use windlass_graph::{LoadOptions, Payload, Prepared, RunOptions, RunResult, load};
+use windlass_graph::run::HealthKind;
+use windlass_graph::{LoadOptions, Prepared, RunOptions, RunResult, load};
 use windlass_runtime::Runtime;
+use windlass_value::Payload;
 
 /// What sinks have written down: `id: port=value port=value`.
 #[derive(Clone, Default)]
@@ -159,8 +161,8 @@ pub(crate) fn line(invocation: &Invocation<'_>) -> String {
     line
 }
 
-/// Publishes in each epoch what `config.epochs` lists for it: values, or `{value, at}` with a time in
-/// milliseconds. After the last it is silent, unless `repeat` is true.
+/// Publishes in each epoch what `config.epochs` lists for it: values, or `{value, at}` with a time
+/// in milliseconds. After the last it is silent, unless `repeat` is true.
 #[derive(Default)]
 struct Source {
     output: Output<Payload>,

@@ -42,7 +42,7 @@ impl Asked {
     }
 }
 
-/// Does not return before somebody ends it: from one of its calls.
+/// Does not return from one of its calls before it is interrupted.
 struct Endless {
     asked: Arc<Asked>,
     in_call: &'static str,

@@ -254,9 +254,9 @@ edges:
     ))
 }
 
-/// With a component on the fast lane that publishes the time, in milliseconds. Its call number `slow_call`
-/// takes 34 ms (0: none does). It is a call and not an epoch, because which lanes an epoch runs depends
-/// on how late it is.
+/// With a component on the fast lane that publishes the time, in milliseconds. Its call number
+/// `slow_call` takes 34 ms (0: none does). It is a call and not an epoch, because which lanes an
+/// epoch runs depends on how late it is.
 fn telling_the_time(policy: &str, slow_call: u64) -> Stage {
     let mut stage = on_the_clock(policy);
     let open = Descriptor::new().open_ports();

@@ -45,7 +45,7 @@ impl Guest {
         self.interrupts.load(Ordering::SeqCst)
     }
 
-    /// Works until this time is over, or until somebody ends it.
+    /// Works until this time is over, or until it is interrupted.
     fn work(&self, invocation: &Invocation<'_>, time: Duration) -> Result<(), Failure> {
         let began = Instant::now();
         while began.elapsed() < time {

@@ -42,7 +42,7 @@ impl DroppedDatagrams {
     }
 }
 
-/// What a datagram socket has received, and whom it talks to.
+/// What a datagram socket has received, and its peer.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     host: usize,
@@ -345,7 +345,7 @@ impl Drop for Datagrams {
         self.network.change(|state, wakes| {
             if let Some(mailbox) = state.mailboxes.remove(&self.number) {
                 state.bound.remove(&mailbox.name);
-                // They are told that nobody is here any more.
+                // They learn that the socket is gone.
                 for sender in &mailbox.held_back {
                     wakes.add(Some(sender), Direction::Write);
                 }

@@ -185,7 +185,7 @@ impl Network {
         }
     }
 
-    /// Changes the state, then wakes whom that concerns.
+    /// Changes the state, then wakes the tasks that it concerns.
     fn change<R>(&self, change: impl FnOnce(&mut State, &mut Wakes) -> R) -> R {
         let mut wakes = Wakes::default();
         let mut state = self.state.lock();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a socket of the operating system would have been told.
+/// The options that a socket of the operating system would have.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::net) struct Options {
     pub(in crate::net) nodelay: bool,

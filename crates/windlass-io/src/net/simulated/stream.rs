@@ -1,7 +1,7 @@
 //! Connections of the simulated network: two pipes each, one per direction.
 //!
 //! A link that is cut holds back what was sent, as TCP would, until it is healed. A pipe is kept
-//! until both of its ends are gone; what arrives after that is for nobody.
+//! until both of its ends are gone; what arrives after that is dropped.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -98,7 +98,7 @@ impl End {
 }
 
 impl Pipe {
-    /// Both sides are told of a reset; what was on its way is lost.
+    /// Both sides learn of a reset; what was on its way is lost.
     fn reset(&mut self, wakes: &mut Wakes) {
         self.reset = true;
         self.held.clear();
@@ -279,7 +279,7 @@ impl State {
         }
     }
 
-    /// Both ends of every connection between two hosts are told that it is broken.
+    /// Both ends of every connection between two hosts learn that it is broken.
     pub(super) fn reset_between(&mut self, a: usize, b: usize, wakes: &mut Wakes) {
         for pipe in self.pipes.values_mut() {
             if (pipe.from, pipe.to) == (a, b) || (pipe.from, pipe.to) == (b, a) {
@@ -453,7 +453,7 @@ impl Drop for Listener {
         self.network.change(|state, wakes| {
             let backlog = state.listeners.remove(&self.name);
             for (end, _, _) in backlog.into_iter().flat_map(|backlog| backlog.waiting) {
-                // Nobody will ever accept them.
+                // No task will ever accept them.
                 for pipe in [end.reads, end.writes] {
                     if let Some(pipe) = state.pipes.get_mut(&pipe) {
                         pipe.reset(wakes);

@@ -8,22 +8,15 @@ use std::task::{Context, Poll, ready};
 
 use super::address_of;
 use super::stream::UnixStream;
-use crate::net::simulated;
-use crate::net::simulated::Network;
-use crate::net::stream::{Kind, Stream};
+use crate::net::listener::{Listener, ListeningSocket};
+use crate::net::simulated::{Name, Network};
+use crate::net::stream::Kind;
 use windlass_runtime::Handle;
-use windlass_runtime::driver::Reality;
-use windlass_runtime::driver::{Direction, Registered, Source};
+use windlass_runtime::driver::{Reality, Registered};
 
 /// Accepts Unix stream connections at a path. See [`UnixStream`] for an example.
 #[derive(Debug)]
-pub struct UnixListener(Listener);
-
-#[derive(Debug)]
-enum Listener {
-    Real(Registered<mio::net::UnixListener>),
-    Simulated(simulated::Listener),
-}
+pub struct UnixListener(Listener<mio::net::UnixListener>);
 
 impl UnixListener {
     /// Listens at `path`, on the runtime this is called in.
@@ -75,14 +68,14 @@ impl UnixListener {
     /// As those of [`TcpListener::accept`](crate::net::TcpListener::accept): out of descriptors,
     /// each call says so at once, and the connection waits.
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        let accepted = self.source().io(Direction::Read, || self.accept_now());
-        accepted.await
+        let (stream, from) = self.0.accept().await?;
+        Ok((UnixStream::new(stream), from))
     }
 
     /// Polls for what `accept` awaits: the last task that polled is woken.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
-        self.source()
-            .poll_io(Direction::Read, cx, || self.accept_now())
+        let accepted = ready!(self.0.poll_accept(cx));
+        Poll::Ready(accepted.map(|(stream, from)| (UnixStream::new(stream), from)))
     }
 
     /// The connections as they come, as a stream that never ends. Errors are items, as those of
@@ -93,32 +86,28 @@ impl UnixListener {
 
     /// Returns the address that the listener is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Listener::Real(listener) => listener.socket().local_addr(),
-            Listener::Simulated(listener) => address_of(listener.name()),
-        }
+        self.0.local_addr()
+    }
+}
+
+impl ListeningSocket for mio::net::UnixListener {
+    type Connected = mio::net::UnixStream;
+    type Address = SocketAddr;
+
+    fn accept(&self) -> io::Result<(mio::net::UnixStream, SocketAddr)> {
+        self.accept()
     }
 
-    fn source(&self) -> &Source {
-        match &self.0 {
-            Listener::Real(listener) => listener.source(),
-            Listener::Simulated(listener) => listener.source(),
-        }
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.local_addr()
     }
 
-    fn accept_now(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        match &self.0 {
-            Listener::Real(listener) => {
-                let (socket, from) = listener.socket().accept()?;
-                let stream = Stream(Kind::Unix(Registered::new(listener.driver(), socket)?));
-                Ok((UnixStream::new(stream), from))
-            }
-            Listener::Simulated(listener) => {
-                let stream = listener.accept()?;
-                let from = address_of(stream.peer())?;
-                Ok((UnixStream::new(Stream(Kind::Simulated(stream))), from))
-            }
-        }
+    fn kind(connected: Registered<mio::net::UnixStream>) -> Kind {
+        Kind::Unix(connected)
+    }
+
+    fn address_of(name: &Name) -> io::Result<SocketAddr> {
+        address_of(name)
     }
 }
 

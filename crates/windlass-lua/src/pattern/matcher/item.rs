@@ -1,12 +1,14 @@
 //! The items of a pattern that stand for bytes: single ones, repeated ones, `%b` and `%f`.
 
 use super::super::bytes::{BYTES_PER_STEP, ByteSet, class, find_byte};
-use super::super::steps::Complaint;
-use super::{Awaited, KnownSet, MAX_KNOWN_SETS, Matcher, Position, Retry, Single, Turn, on};
+use super::super::steps::PatternProblem;
+use super::{
+    Lookahead, MAX_KNOWN_SETS, MatchProgress, Matcher, ParsedSet, Position, Retry, Single, on,
+};
 
 impl Matcher<'_> {
     /// A single byte, and the `?`, `*`, `+` or `-` after it.
-    pub(super) fn single_item(&mut self, here: Position) -> Result<Turn, Complaint> {
+    pub(super) fn single_item(&mut self, here: Position) -> Result<MatchProgress, PatternProblem> {
         let Position { text, pattern } = here;
         let (single, after) = self.single(pattern)?;
         let repeated = self.pattern.get(after).copied();
@@ -17,7 +19,7 @@ impl Matcher<'_> {
         let next = after + 1;
         let taken = match (repeated, fits) {
             (Some(b'?' | b'*' | b'-'), false) => return Ok(on(text, next)),
-            (_, false) => return Ok(Turn::Failed),
+            (_, false) => return Ok(MatchProgress::Failed),
             (Some(b'?'), true) => {
                 self.remember(Retry::Without(Position {
                     text,
@@ -33,7 +35,7 @@ impl Matcher<'_> {
             }
             (_, true) => return Ok(on(text + 1, after)),
         };
-        Ok(taken.map_or(Turn::Failed, Turn::On))
+        Ok(taken.map_or(MatchProgress::Failed, MatchProgress::On))
     }
 
     /// As many as there are, or a few less.
@@ -42,7 +44,7 @@ impl Matcher<'_> {
         least: usize,
         single: Single,
         next: usize,
-    ) -> Result<Option<Position>, Complaint> {
+    ) -> Result<Option<Position>, PatternProblem> {
         let rest = &self.subject[least..];
         let count = match single {
             Single::Any => rest.len(),
@@ -63,15 +65,15 @@ impl Matcher<'_> {
         least: usize,
         most: usize,
         next: usize,
-        awaited: Awaited,
-    ) -> Result<Option<Position>, Complaint> {
+        awaited: Lookahead,
+    ) -> Result<Option<Position>, PatternProblem> {
         // Also where it fails at once: Lua sees how deep it is before it looks.
         self.check_depth()?;
         let length = self.subject.len();
         let place = match awaited {
-            Awaited::Anything => Some(most),
-            Awaited::End => (most == length).then_some(most),
-            Awaited::Byte(byte) => {
+            Lookahead::Anything => Some(most),
+            Lookahead::End => (most == length).then_some(most),
+            Lookahead::Byte(byte) => {
                 let between = &self.subject[least..length.min(most + 1)];
                 let found = between.iter().rposition(|&there| there == byte);
                 let passed = between.len() - found.unwrap_or(0);
@@ -98,22 +100,22 @@ impl Matcher<'_> {
         from: usize,
         single: Single,
         next: usize,
-        awaited: Awaited,
-    ) -> Result<Option<Position>, Complaint> {
+        awaited: Lookahead,
+    ) -> Result<Option<Position>, PatternProblem> {
         self.check_depth()?;
         let rest = &self.subject[from..];
         let (skipped, possible) = match (awaited, single) {
-            (Awaited::Anything, _) => (0, true),
-            (Awaited::End, Single::Any) => (rest.len(), true),
-            (Awaited::End, _) => {
+            (Lookahead::Anything, _) => (0, true),
+            (Lookahead::End, Single::Any) => (rest.len(), true),
+            (Lookahead::End, _) => {
                 let stop = rest.iter().position(|&byte| !single.fits(byte));
                 (stop.unwrap_or(rest.len()), stop.is_none())
             }
-            (Awaited::Byte(wanted), Single::Any) => {
+            (Lookahead::Byte(wanted), Single::Any) => {
                 let stop = find_byte(rest, wanted);
                 (stop.unwrap_or(rest.len()), stop.is_some())
             }
-            (Awaited::Byte(wanted), _) => {
+            (Lookahead::Byte(wanted), _) => {
                 let stop = rest
                     .iter()
                     .position(|&byte| byte == wanted || !single.fits(byte));
@@ -139,22 +141,22 @@ impl Matcher<'_> {
     }
 
     /// What the pattern needs from this place on. Says nothing of what could be an error.
-    pub(super) fn awaited(&self, at: usize) -> Awaited {
+    pub(super) fn awaited(&self, at: usize) -> Lookahead {
         let second = self.pattern.get(at + 1).copied();
         let (byte, length) = match (self.pattern.get(at), second) {
-            (Some(b'$'), None) => return Awaited::End,
+            (Some(b'$'), None) => return Lookahead::End,
             (Some(b'%'), Some(escaped)) if escaped.is_ascii_punctuation() => (escaped, 2),
-            (None | Some(b'(' | b')' | b'%' | b'.' | b'['), _) => return Awaited::Anything,
+            (None | Some(b'(' | b')' | b'%' | b'.' | b'['), _) => return Lookahead::Anything,
             (Some(&byte), _) => (byte, 1),
         };
         match self.pattern.get(at + length) {
-            Some(b'?' | b'*' | b'-') => Awaited::Anything,
-            _ => Awaited::Byte(byte),
+            Some(b'?' | b'*' | b'-') => Lookahead::Anything,
+            _ => Lookahead::Byte(byte),
         }
     }
 
     /// What stands for one byte here, and where it ends.
-    fn single(&mut self, at: usize) -> Result<(Single, usize), Complaint> {
+    fn single(&mut self, at: usize) -> Result<(Single, usize), PatternProblem> {
         match (self.pattern[at], self.pattern.get(at + 1)) {
             (b'.', _) => Ok((Single::Any, at + 1)),
             (b'%', Some(&letter)) => {
@@ -171,13 +173,13 @@ impl Matcher<'_> {
     }
 
     /// The set that begins here. It is read once, if it is one of the first.
-    fn set(&mut self, open: usize) -> Result<KnownSet, Complaint> {
+    fn set(&mut self, open: usize) -> Result<ParsedSet, PatternProblem> {
         if let Some(known) = self.sets.iter().find(|known| known.open == open) {
             return Ok(*known);
         }
         let close = self.close_of_set(open)?;
         self.steps.spend(close - open)?;
-        let set = KnownSet {
+        let set = ParsedSet {
             open,
             end: close + 1,
             members: members(&self.pattern[open + 1..=close]),
@@ -189,7 +191,7 @@ impl Matcher<'_> {
     }
 
     /// Where the `]` of a set is. One that comes first is a member.
-    fn close_of_set(&self, open: usize) -> Result<usize, Complaint> {
+    fn close_of_set(&self, open: usize) -> Result<usize, PatternProblem> {
         let mut at = open + 1;
         if self.pattern.get(at) == Some(&b'^') {
             at += 1;
@@ -207,16 +209,16 @@ impl Matcher<'_> {
     }
 
     /// `%bxy`: from an x to the y that belongs to it.
-    pub(super) fn balanced(&mut self, here: Position) -> Result<Turn, Complaint> {
+    pub(super) fn balanced(&mut self, here: Position) -> Result<MatchProgress, PatternProblem> {
         let arguments = self.pattern.get(here.pattern + 2..here.pattern + 4);
         let Some(&[open, close]) = arguments else {
             return Err("malformed pattern (missing arguments to '%b')".into());
         };
         let Some((first, rest)) = self.subject[here.text..].split_first() else {
-            return Ok(Turn::Failed);
+            return Ok(MatchProgress::Failed);
         };
         if *first != open {
-            return Ok(Turn::Failed);
+            return Ok(MatchProgress::Failed);
         }
         let mut depth = 1;
         let end = rest.iter().position(|&byte| {
@@ -232,29 +234,31 @@ impl Matcher<'_> {
             .spend(end.unwrap_or(rest.len()) / BYTES_PER_STEP)?;
         match end {
             Some(end) => Ok(on(here.text + end + 2, here.pattern + 4)),
-            None => Ok(Turn::Failed),
+            None => Ok(MatchProgress::Failed),
         }
     }
 
-    /// `%f[set]`: between a byte that is not in the set and one that is. Around the text there are zeros.
-    pub(super) fn frontier(&mut self, here: Position) -> Result<Turn, Complaint> {
+    /// `%f[set]`: between a byte that is not in the set and one that is. Around the text there are
+    /// zeros.
+    pub(super) fn frontier(&mut self, here: Position) -> Result<MatchProgress, PatternProblem> {
         let open = here.pattern + 2;
         if self.pattern.get(open) != Some(&b'[') {
             return Err("missing '[' after '%f' in pattern".into());
         }
-        let KnownSet { end, members, .. } = self.set(open)?;
+        let ParsedSet { end, members, .. } = self.set(open)?;
         let byte_at = |at: usize| self.subject.get(at).copied().unwrap_or(0);
         let before = here.text.checked_sub(1).map_or(0, byte_at);
         match !members.contains(before) && members.contains(byte_at(here.text)) {
             true => Ok(on(here.text, end)),
-            false => Ok(Turn::Failed),
+            false => Ok(MatchProgress::Failed),
         }
     }
 }
 
 /// The members of a set: of what is between its brackets, with the `]` at its end.
 ///
-/// That may be read: of `[x-%%]` the `x-%` is a range and the `%]` is a `]`, though the set ends with it.
+/// That may be read: of `[x-%%]` the `x-%` is a range and the `%]` is a `]`, though the set ends
+/// with it.
 fn members(text: &[u8]) -> ByteSet {
     let close = text.len() - 1;
     let negated = text[0] == b'^';

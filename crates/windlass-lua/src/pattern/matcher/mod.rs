@@ -1,12 +1,13 @@
 //! The matcher: walks a pattern and a text, and remembers where it could go another way.
 //!
-//! It reads the pattern as it comes to it, as Lua does: what is wrong in a part that is never reached is never
-//! found. Instead of calling itself it keeps a list of [`Retry`]s, so a pattern cannot use up the stack.
+//! It reads the pattern as it comes to it, as Lua does: what is wrong in a part that is never
+//! reached is never found. Instead of calling itself it keeps a list of [`Retry`]s, so a pattern
+//! cannot use up the stack.
 
 mod item;
 
 use super::bytes::{ByteSet, find_byte, find_text, is_at};
-use super::steps::{Complaint, Steps};
+use super::steps::{PatternProblem, Steps};
 
 /// Captures that a pattern can have, as in Lua.
 const MAX_CAPTURES: usize = 32;
@@ -14,7 +15,8 @@ const MAX_CAPTURES: usize = 32;
 /// Retries at a time. Lua calls itself for each, 200 deep, of which the first call is for none.
 const MAX_RETRIES: usize = 199;
 
-/// Sets that are remembered with their members; a pattern with more has to read the others again and again.
+/// Sets that are remembered with their members; a pattern with more has to read the others again
+/// and again.
 const MAX_KNOWN_SETS: usize = 16;
 
 /// What a capture has got.
@@ -35,7 +37,7 @@ struct Capture {
 
 /// What a capture gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Captured<'a> {
+pub(super) enum CaptureValue<'a> {
     Text(&'a [u8]),
     /// A place, counted from 1.
     Position(usize),
@@ -62,7 +64,7 @@ impl Single {
 
 /// What the rest of a pattern cannot do without at its first place, as far as that is plain to see.
 #[derive(Debug, Clone, Copy)]
-enum Awaited {
+enum Lookahead {
     Anything,
     Byte(u8),
     End,
@@ -89,19 +91,19 @@ enum Retry {
         least: usize,
         tried: usize,
         next: usize,
-        awaited: Awaited,
+        awaited: Lookahead,
     },
     /// Take one more byte: what `-` does.
     Longer {
         tried: usize,
         single: Single,
         next: usize,
-        awaited: Awaited,
+        awaited: Lookahead,
     },
 }
 
 /// What came of a turn.
-enum Turn {
+enum MatchProgress {
     On(Position),
     Failed,
     /// The match ends here.
@@ -110,7 +112,7 @@ enum Turn {
 
 /// A set that was read: where it begins and ends in the pattern, and its members.
 #[derive(Debug, Clone, Copy)]
-struct KnownSet {
+struct ParsedSet {
     open: usize,
     end: usize,
     members: ByteSet,
@@ -118,7 +120,7 @@ struct KnownSet {
 
 /// A match: where it begins and ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Match {
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -135,7 +137,7 @@ pub(super) struct Matcher<'a> {
     captures: [Capture; MAX_CAPTURES],
     level: usize,
     retries: Vec<Retry>,
-    sets: Vec<KnownSet>,
+    sets: Vec<ParsedSet>,
 }
 
 /// Whether a pattern stands for itself in `find`, where a `)` does too.
@@ -183,16 +185,17 @@ impl<'a> Matcher<'a> {
         &mut self.steps
     }
 
-    /// The first match at or after a place; not one that ends at `before`, where the match before it has ended.
+    /// The first match at or after a place; not one that ends at `before`, where the match before
+    /// it has ended.
     pub(super) fn search(
         &mut self,
         from: usize,
         before: Option<usize>,
-    ) -> Result<Option<Found>, Complaint> {
+    ) -> Result<Option<Match>, PatternProblem> {
         if self.literal && !self.pattern.is_empty() {
             let start = find_text(self.subject, self.pattern, from);
             let length = self.pattern.len();
-            return Ok(start.map(|start| Found {
+            return Ok(start.map(|start| Match {
                 start,
                 end: start + length,
             }));
@@ -207,7 +210,7 @@ impl<'a> Matcher<'a> {
                 start = promising;
             }
             match self.match_at(start)? {
-                Some(end) if before != Some(end) => return Ok(Some(Found { start, end })),
+                Some(end) if before != Some(end) => return Ok(Some(Match { start, end })),
                 _ if self.anchored => return Ok(None),
                 _ => start += 1,
             }
@@ -215,17 +218,18 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    /// The first place from here where the pattern may match. This passes over the text once, so it is free.
-    fn next_promising(&self, from: usize, awaited: Awaited) -> Option<usize> {
+    /// The first place from here where the pattern may match. This passes over the text once, so it
+    /// is free.
+    fn next_promising(&self, from: usize, awaited: Lookahead) -> Option<usize> {
         match awaited {
-            Awaited::Anything => Some(from),
-            Awaited::Byte(byte) => find_byte(&self.subject[from..], byte).map(|at| from + at),
-            Awaited::End => Some(self.subject.len()),
+            Lookahead::Anything => Some(from),
+            Lookahead::Byte(byte) => find_byte(&self.subject[from..], byte).map(|at| from + at),
+            Lookahead::End => Some(self.subject.len()),
         }
     }
 
     /// Where the match ends that begins here.
-    fn match_at(&mut self, start: usize) -> Result<Option<usize>, Complaint> {
+    fn match_at(&mut self, start: usize) -> Result<Option<usize>, PatternProblem> {
         self.level = 0;
         self.retries.clear();
         let mut place = Position {
@@ -235,9 +239,9 @@ impl<'a> Matcher<'a> {
         loop {
             self.steps.spend(1)?;
             place = match self.turn(place)? {
-                Turn::On(next) => next,
-                Turn::Matched(end) => return Ok(Some(end)),
-                Turn::Failed => match self.retry()? {
+                MatchProgress::On(next) => next,
+                MatchProgress::Matched(end) => return Ok(Some(end)),
+                MatchProgress::Failed => match self.retry()? {
                     Some(other) => other,
                     None => return Ok(None),
                 },
@@ -245,16 +249,18 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn turn(&mut self, here: Position) -> Result<Turn, Complaint> {
+    fn turn(&mut self, here: Position) -> Result<MatchProgress, PatternProblem> {
         let Some(&first) = self.pattern.get(here.pattern) else {
-            return Ok(Turn::Matched(here.text));
+            return Ok(MatchProgress::Matched(here.text));
         };
         let second = self.pattern.get(here.pattern + 1).copied();
         match (first, second) {
             (b'(', _) => self.open_capture(here, second == Some(b')')),
             (b')', _) => self.close_capture(here),
-            (b'$', None) if here.text == self.subject.len() => Ok(Turn::Matched(here.text)),
-            (b'$', None) => Ok(Turn::Failed),
+            (b'$', None) if here.text == self.subject.len() => {
+                Ok(MatchProgress::Matched(here.text))
+            }
+            (b'$', None) => Ok(MatchProgress::Failed),
             (b'%', Some(b'b')) => self.balanced(here),
             (b'%', Some(b'f')) => self.frontier(here),
             (b'%', Some(digit @ b'0'..=b'9')) => self.captured_again(here, digit),
@@ -263,7 +269,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Another way, if there is one left.
-    fn retry(&mut self) -> Result<Option<Position>, Complaint> {
+    fn retry(&mut self) -> Result<Option<Position>, PatternProblem> {
         while let Some(retry) = self.retries.pop() {
             self.steps.spend(1)?;
             let other = match retry {
@@ -302,13 +308,13 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    fn remember(&mut self, retry: Retry) -> Result<(), Complaint> {
+    fn remember(&mut self, retry: Retry) -> Result<(), PatternProblem> {
         self.check_depth()?;
         self.retries.push(retry);
         Ok(())
     }
 
-    fn check_depth(&self) -> Result<(), Complaint> {
+    fn check_depth(&self) -> Result<(), PatternProblem> {
         match self.retries.len() < MAX_RETRIES {
             true => Ok(()),
             false => Err("pattern too complex".into()),
@@ -317,7 +323,11 @@ impl<'a> Matcher<'a> {
 
     // ---- captures ----
 
-    fn open_capture(&mut self, here: Position, only_place: bool) -> Result<Turn, Complaint> {
+    fn open_capture(
+        &mut self,
+        here: Position,
+        only_place: bool,
+    ) -> Result<MatchProgress, PatternProblem> {
         let (extent, length) = match only_place {
             true => (Extent::Position, 2),
             false => (Extent::Open, 1),
@@ -334,7 +344,7 @@ impl<'a> Matcher<'a> {
         Ok(on(here.text, here.pattern + length))
     }
 
-    fn close_capture(&mut self, here: Position) -> Result<Turn, Complaint> {
+    fn close_capture(&mut self, here: Position) -> Result<MatchProgress, PatternProblem> {
         let open = |capture: &Capture| capture.extent == Extent::Open;
         let Some(index) = self.captures[..self.level].iter().rposition(open) else {
             return Err("invalid pattern capture".into());
@@ -346,7 +356,11 @@ impl<'a> Matcher<'a> {
     }
 
     /// `%1`: what a capture has got, once more.
-    fn captured_again(&mut self, here: Position, digit: u8) -> Result<Turn, Complaint> {
+    fn captured_again(
+        &mut self,
+        here: Position,
+        digit: u8,
+    ) -> Result<MatchProgress, PatternProblem> {
         let index = usize::from(digit).checked_sub(usize::from(b'1'));
         let capture = index.and_then(|index| self.captures[..self.level].get(index));
         let Some(Capture { start, extent }) = capture.copied() else {
@@ -355,18 +369,18 @@ impl<'a> Matcher<'a> {
         let length = match extent {
             Extent::Open => return Err(invalid_index(digit)),
             // A place is no text: it is nowhere.
-            Extent::Position => return Ok(Turn::Failed),
+            Extent::Position => return Ok(MatchProgress::Failed),
             Extent::Length(length) => length,
         };
         let wanted = &self.subject[start..start + length];
         match is_at(self.subject, wanted, here.text, &mut self.steps)? {
             true => Ok(on(here.text + length, here.pattern + 2)),
-            false => Ok(Turn::Failed),
+            false => Ok(MatchProgress::Failed),
         }
     }
 
     /// The text of a match.
-    pub(super) fn text(&self, found: Found) -> &'a [u8] {
+    pub(super) fn text(&self, found: Match) -> &'a [u8] {
         &self.subject[found.start..found.end]
     }
 
@@ -376,21 +390,21 @@ impl<'a> Matcher<'a> {
     }
 
     /// One of the captures of the last match.
-    pub(super) fn capture(&self, index: usize) -> Result<Captured<'a>, Complaint> {
+    pub(super) fn capture(&self, index: usize) -> Result<CaptureValue<'a>, PatternProblem> {
         let Capture { start, extent } = self.captures[index];
         match extent {
             Extent::Open => Err("unfinished capture".into()),
-            Extent::Position => Ok(Captured::Position(start + 1)),
-            Extent::Length(length) => Ok(Captured::Text(&self.subject[start..start + length])),
+            Extent::Position => Ok(CaptureValue::Position(start + 1)),
+            Extent::Length(length) => Ok(CaptureValue::Text(&self.subject[start..start + length])),
         }
     }
 }
 
-fn on(text: usize, pattern: usize) -> Turn {
-    Turn::On(Position { text, pattern })
+fn on(text: usize, pattern: usize) -> MatchProgress {
+    MatchProgress::On(Position { text, pattern })
 }
 
-fn invalid_index(digit: u8) -> Complaint {
+fn invalid_index(digit: u8) -> PatternProblem {
     let index = i32::from(digit) - i32::from(b'0');
     format!("invalid capture index %{index}").into()
 }

@@ -85,8 +85,8 @@ fn depth_and_captures_have_the_same_limits() {
             assert_same(&compare, ("find", text.as_str(), format!("^{items}{end}")));
         }
     }
-    // What comes after the repetition is nowhere: that is seen before it is tried, but not before Lua sees how deep
-    // it is. With fewer items Lua would not come to an end.
+    // What comes after the repetition is nowhere: that is seen before it is tried, but not before
+    // Lua sees how deep it is. With fewer items Lua would not come to an end.
     for count in [1, 199, 200] {
         let items = "a?".repeat(count);
         for end in ["a*b", "a-b", "a+$b", ".-%."] {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use windlass_runtime::coroutine::{self, Finish, Resumed};
+use windlass_runtime::coroutine::{self, CoroutineState, Finish};
 
 use crate::support::{expect_panics, panic_message};
 
@@ -23,11 +23,11 @@ fn it_goes_on_at_each_resume() {
             })
             .expect("a stack");
         for number in 1..=3 {
-            assert_eq!(steps.resume(), Resumed::Suspended);
+            assert_eq!(steps.resume(), CoroutineState::Suspended);
             assert_eq!(seen.get(), number);
         }
         assert!(!steps.is_finished());
-        assert_eq!(steps.resume(), Resumed::Finished("done"));
+        assert_eq!(steps.resume(), CoroutineState::Finished("done"));
         assert!(steps.is_finished());
     });
 }
@@ -37,7 +37,7 @@ fn resuming_one_that_has_ended_panics() {
     expect_panics();
     coroutine::drive(|driver| {
         let mut ended = driver.coroutine(|| ()).expect("a stack");
-        assert_eq!(ended.resume(), Resumed::Finished(()));
+        assert_eq!(ended.resume(), CoroutineState::Finished(()));
         let message = panic_message(AssertUnwindSafe(|| ended.resume()));
         assert!(message.contains("has ended"), "{message}");
     });
@@ -71,10 +71,10 @@ fn a_parked_one_goes_on_after_an_unpark() {
             })
             .expect("a stack");
         for _ in 0..3 {
-            assert_eq!(parked.resume(), Resumed::Suspended);
+            assert_eq!(parked.resume(), CoroutineState::Suspended);
         }
         other.take().expect("it has begun").unpark();
-        assert_eq!(parked.resume(), Resumed::Finished(()));
+        assert_eq!(parked.resume(), CoroutineState::Finished(()));
     });
 }
 
@@ -91,7 +91,7 @@ fn one_may_drive_another() {
             let mut resumes = 0;
             loop {
                 resumes += 1;
-                if let Resumed::Finished(value) = inner.resume() {
+                if let CoroutineState::Finished(value) = inner.resume() {
                     return value * 10 + resumes;
                 }
                 coroutine::yield_now();
@@ -100,8 +100,8 @@ fn one_may_drive_another() {
     }
     coroutine::drive(|driver| {
         let mut outer = driver.coroutine(drive_inner).expect("a stack");
-        assert_eq!(outer.resume(), Resumed::Suspended);
-        assert_eq!(outer.resume(), Resumed::Finished(22));
+        assert_eq!(outer.resume(), CoroutineState::Suspended);
+        assert_eq!(outer.resume(), CoroutineState::Finished(22));
     });
 }
 
@@ -125,7 +125,7 @@ fn finishing_one_half_way_lets_it_unwind() {
                 unreachable!("it was told to end");
             })
             .expect("a stack");
-        assert_eq!(half.resume(), Resumed::<()>::Suspended);
+        assert_eq!(half.resume(), CoroutineState::<()>::Suspended);
         assert_eq!(half.finish(), Finish::Ended);
         assert_eq!(dropped.get(), 1);
         let unstarted = Count(dropped.clone());
@@ -204,7 +204,7 @@ fn one_that_is_inside_foreign_code_is_leaked() {
                     coroutine::foreign(coroutine::yield_now);
                 })
                 .expect("a stack");
-            assert_eq!(inside.resume(), Resumed::Suspended);
+            assert_eq!(inside.resume(), CoroutineState::Suspended);
             inside.finish()
         });
         (finished, dropped.get())
