@@ -24,6 +24,11 @@ const MEMORY: u32 = 256;
 /// How long processes that are left have to end before the command says that it waits for them.
 const SAY_AFTER: Duration = Duration::from_millis(200);
 
+/// The least time that a kill has to take effect. A kill is carried out by the worker that runs the
+/// script. On a busy machine that worker's thread may wait this long for a core, and the script is
+/// not stuck because of that.
+const KILL_GRACE: Duration = Duration::from_secs(1);
+
 /// How many processes that did not stop are named.
 const PROCESSES_SHOWN: usize = 8;
 
@@ -69,10 +74,17 @@ impl Stopping {
         }
     }
 
-    /// What is left for the other processes: a tenth of the time in any case.
+    /// Returns how long a process that was killed has to end: a tenth of the time, but at least
+    /// [`KILL_GRACE`].
+    fn kill_grace(&self) -> Duration {
+        (self.within / 10).max(KILL_GRACE)
+    }
+
+    /// Returns how long the other processes have to stop: what is left of the time, but at least as
+    /// long as a kill may take.
     fn left(&self) -> Duration {
         let took = self.since.map_or(Duration::ZERO, |since| since.elapsed());
-        self.within.saturating_sub(took).max(self.within / 10)
+        self.within.saturating_sub(took).max(self.kill_grace())
     }
 }
 
@@ -149,7 +161,7 @@ async fn stop_others(
 }
 
 /// Waits for the end of the script. The first signal tells it to stop. After nine tenths of the
-/// time it is killed, and after all of it given up.
+/// time it is killed. If it has not ended [`Stopping::kill_grace`] later, it is given up.
 async fn end_of(
     main: &Task,
     vm: &Vm,
@@ -163,7 +175,7 @@ async fn end_of(
         () = signals.next() => {}
     }
     stopping.since = Some(Instant::now());
-    let (who, within) = (&stopping.who, stopping.within);
+    let (who, within, grace) = (&stopping.who, stopping.within, stopping.kill_grace());
     main.cancel("interrupted");
     tell_stopping(terminal, who, "its processes to end", within);
     windlass::select! {
@@ -174,7 +186,7 @@ async fn end_of(
     windlass::select! {
         exit = ended.as_mut() => exit,
         () = signals.next() => leave_interrupted(terminal, who),
-        () = sleep(within / 10) => {
+        () = sleep(grace) => {
             let why = match &vm.snapshot().stuck[..] {
                 [] => "its first process is inside a call that does not return, and is given up".to_owned(),
                 [_, _, ..] => {
