@@ -131,6 +131,35 @@ impl std::error::Error for ExpressionError {}
 
 impl fmt::Display for ExpressionErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_message(f)?;
+        match self.intended_operator() {
+            Some(operator) => write!(f, "; write `{operator}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExpressionErrorKind {
+    /// Returns the operator that the author meant, if the mistake is how another language writes
+    /// it.
+    fn intended_operator(&self) -> Option<&'static str> {
+        match self {
+            ExpressionErrorKind::Character('=') => Some("=="),
+            ExpressionErrorKind::Character('&') => Some("&&"),
+            ExpressionErrorKind::Character('|') => Some("||"),
+            ExpressionErrorKind::Expected { found: word, .. }
+            | ExpressionErrorKind::Name { name: word, .. }
+            | ExpressionErrorKind::Function { name: word, .. } => match word.as_str() {
+                "and" => Some("&&"),
+                "or" => Some("||"),
+                "not" => Some("!"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn write_message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExpressionErrorKind::SourceTooLong { most } => {
                 write!(f, "an expression may have {most} bytes: split it in two")
@@ -139,7 +168,7 @@ impl fmt::Display for ExpressionErrorKind {
                 f,
                 "the value has more than {most} lists inside of each other: take a part of it first"
             ),
-            ExpressionErrorKind::NoJson(reason) => reason.fmt(f),
+            ExpressionErrorKind::NoJson(reason) => write!(f, "{reason}"),
             ExpressionErrorKind::TooDeep { most } => {
                 write!(f, "it is nested deeper than {most} levels")
             }
@@ -153,12 +182,16 @@ impl fmt::Display for ExpressionErrorKind {
                 write!(f, "expected {wanted}, found {found}")
             }
             ExpressionErrorKind::Name { name, known } => {
-                write!(f, "there is no {name}; there are {known}")
+                write!(f, "there is no {name}")?;
+                match self.intended_operator() {
+                    Some(_) => Ok(()),
+                    None => write!(f, "; there are {known}"),
+                }
             }
             ExpressionErrorKind::Function { name, hint } => {
                 write!(f, "there is no function {name}")?;
                 match hint.as_str() {
-                    "" => Ok(()),
+                    hint if hint.is_empty() || self.intended_operator().is_some() => Ok(()),
                     hint => write!(f, "; {hint}"),
                 }
             }

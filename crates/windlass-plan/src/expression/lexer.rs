@@ -9,7 +9,8 @@ use super::error::{ExpressionError, ExpressionErrorKind};
 /// The smallest parts of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
-    Int(i64),
+    /// Digits without a sign: at most [`LEAST_MAGNITUDE`], which only fits behind a minus.
+    Int(u64),
     Float(f64),
     Text(String),
     Name(String),
@@ -17,6 +18,9 @@ pub(super) enum Token {
     Sign(&'static str),
     End,
 }
+
+/// The magnitude of the least whole number.
+pub(super) const LEAST_MAGNITUDE: u64 = i64::MIN.unsigned_abs();
 
 /// A token and where it begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -147,7 +151,12 @@ impl Lexer<'_> {
             self.digits(&mut text);
         }
         let token = match whole {
-            true => text.parse().ok().map(Token::Int),
+            true => {
+                let number = text.parse().ok();
+                number
+                    .filter(|&number| number <= LEAST_MAGNITUDE)
+                    .map(Token::Int)
+            }
             false => {
                 let number = text.parse().ok().filter(|number: &f64| number.is_finite());
                 number.map(Token::Float)

@@ -4,7 +4,7 @@ use windlass_value::Payload;
 
 use super::error::{ExpressionError, ExpressionErrorKind};
 use super::function::{Function, function_names};
-use super::lexer::{SpannedToken, Token, tokens};
+use super::lexer::{LEAST_MAGNITUDE, SpannedToken, Token, tokens};
 use super::scope::Names;
 use super::tree::{Kind, Node, RANKS, Step, StepKind};
 use crate::suggest::did_you_mean;
@@ -132,7 +132,13 @@ impl Parser<'_> {
             Token::Sign("-") => Kind::Minus,
             _ => return self.postfix(),
         };
-        self.take();
+        let sign = self.take().token;
+        if sign == Token::Sign("-") && self.peek().token == Token::Int(LEAST_MAGNITUDE) {
+            // Its magnitude alone is no whole number.
+            self.take();
+            let kind = Kind::Literal(Payload::from(i64::MIN));
+            return Ok(Node { kind, column });
+        }
         let inner = self.deeper(Self::unary)?;
         Ok(Node {
             kind: kind(Box::new(inner)),
@@ -172,7 +178,13 @@ impl Parser<'_> {
     fn primary(&mut self) -> ParseResult {
         let column = self.peek().column;
         let kind = match &self.peek().token {
-            Token::Int(number) => Kind::Literal(Payload::from(*number)),
+            Token::Int(number) => match i64::try_from(*number) {
+                Ok(number) => Kind::Literal(Payload::from(number)),
+                Err(_) => {
+                    let kind = ExpressionErrorKind::Number(number.to_string());
+                    return Err(ExpressionError::new(kind, column));
+                }
+            },
             Token::Float(number) => Kind::Literal(Payload::from(*number)),
             Token::Text(text) => Kind::Literal(Payload::from(text.as_str())),
             Token::Name(_) => return self.named(),

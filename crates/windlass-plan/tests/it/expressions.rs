@@ -290,6 +290,19 @@ fn errors_point_at_their_place() {
         ("1 +", 4, "expected a value, found the end"),
         ("(1", 3, "expected `)`, found the end"),
         ("1 2", 3, "expected an operator or the end, found 2"),
+        ("1 = 2", 3, "'=' means nothing here; write `==`"),
+        ("true & true", 6, "'&' means nothing here; write `&&`"),
+        ("true | true", 6, "'|' means nothing here; write `||`"),
+        (
+            "1 and 2",
+            3,
+            "expected an operator or the end, found and; write `&&`",
+        ),
+        (
+            "1 or 2",
+            3,
+            "expected an operator or the end, found or; write `||`",
+        ),
         ("[1, 2", 6, "expected `,` or `]`"),
         ("{1: 2}", 2, "expected the name of a field"),
         ("{a 2}", 4, "expected `:`"),
@@ -537,4 +550,24 @@ fn a_text_that_would_be_larger_than_memory_is_not_made() {
         matches!(error.kind, ExpressionErrorKind::ResultTooLarge { .. }),
         "{error}"
     );
+}
+
+#[test]
+fn the_least_whole_number_can_be_written() {
+    gives("-9223372036854775808", Value::from(i64::MIN));
+    gives("- 9223372036854775808 + 1", Value::from(i64::MIN + 1));
+    gives("[1, -9223372036854775808][1]", Value::from(i64::MIN));
+    fails("9223372036854775808", "is no number of 64 bits");
+    fails("-9223372036854775809", "is no number of 64 bits");
+    fails("--9223372036854775808", "does not fit");
+}
+
+#[test]
+fn operators_of_other_languages_get_a_hint() {
+    fails("not value.b", "there is no not; write `!` (column 1)");
+    fails("not(value.b)", "there is no function not; write `!`");
+    fails("value.b and true", "found and; write `&&`");
+    fails("value.n = 7", "'=' means nothing here; write `==`");
+    // A field may have such a name.
+    gives("{and: 1}.and", json!(1));
 }
