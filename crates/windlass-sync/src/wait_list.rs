@@ -9,7 +9,9 @@
 //!    into one list.
 //! 2. A node stays where it is from its first `push` on, until it was notified or taken out. It is
 //!    not `Unpin`, and the drop of its owner takes it out.
-//! 3. The links and the waker of a node are touched only under the lock.
+//! 3. The links and the waker of a node are touched only under the lock, and they are initialised
+//!    exactly while the node is linked: `push` writes them, `unlink` moves them out. Most waits end
+//!    before they begin, and pay for none of it.
 //! 4. The payload belongs to the owner while the node is not linked, and to the holder of the lock
 //!    while it is.
 //! 5. The notifier of a node unlinks it, takes its waker, writes the payload and, as the very last
@@ -62,7 +64,7 @@ fn status_of(notification: Notification) -> u8 {
 
 /// One waiter of a list.
 pub(crate) struct Node<P> {
-    link: UnsafeCell<Link<P>>,
+    link: UnsafeCell<MaybeUninit<Link<P>>>,
     payload: UnsafeCell<P>,
     status: AtomicU8,
     _pinned: PhantomPinned,
@@ -84,11 +86,7 @@ impl<P> Node<P> {
     #[inline]
     pub(crate) fn new(payload: P) -> Node<P> {
         Node {
-            link: UnsafeCell::new(Link {
-                previous: None,
-                next: None,
-                waker: None,
-            }),
+            link: UnsafeCell::new(MaybeUninit::uninit()),
             payload: UnsafeCell::new(payload),
             status: AtomicU8::new(IDLE),
             _pinned: PhantomPinned,
@@ -224,14 +222,15 @@ impl<P> WaitList<P> {
     pub(crate) unsafe fn push(&mut self, node: &Node<P>, waker: Option<Waker>) {
         let this = NonNull::from(node);
         let previous = self.back.replace(this);
-        set(
-            this,
-            Link {
-                previous,
-                next: None,
-                waker,
-            },
-        );
+        let link = Link {
+            previous,
+            next: None,
+            waker,
+        };
+        // SAFETY: rule 3: the caller has `&mut` on the list, and an idle node has no link to drop.
+        node.link.with_mut(|place| unsafe {
+            (*place).write(link);
+        });
         match previous {
             Some(previous) => edit(previous, |link| link.next = Some(this)),
             None => self.front = Some(this),
@@ -309,14 +308,14 @@ impl<P> WaitList<P> {
             previous,
             next,
             waker,
-        } = set(
-            node,
-            Link {
-                previous: None,
-                next: None,
-                waker: None,
-            },
-        );
+        } = {
+            // SAFETY: rule 2: a linked node is there.
+            let node = unsafe { node.as_ref() };
+            // SAFETY: rule 3: it is linked, so its link is initialised. It is not linked below, and
+            // so not read again.
+            node.link
+                .with_mut(|link| unsafe { (*link).assume_init_read() })
+        };
         match previous {
             Some(previous) => edit(previous, |link| link.next = next),
             None => self.front = next,
@@ -330,15 +329,16 @@ impl<P> WaitList<P> {
     }
 }
 
-/// Changes the links of a node. Called by the list, for nodes that are linked or about to be.
+/// Changes the links of a node. Called by the list, for nodes that are linked.
 #[inline]
 fn edit<P, R>(node: NonNull<Node<P>>, f: impl FnOnce(&mut Link<P>) -> R) -> R {
-    // SAFETY: rules 2 and 3: a linked node is there, and the caller has `&mut` on its list.
-    unsafe { node.as_ref().link.with_mut(|link| f(&mut *link)) }
-}
-
-fn set<P>(node: NonNull<Node<P>>, new: Link<P>) -> Link<P> {
-    edit(node, |link| std::mem::replace(link, new))
+    // SAFETY: rules 2 and 3: a linked node is there, its link is initialised, and the caller has
+    // `&mut` on its list.
+    unsafe {
+        node.as_ref()
+            .link
+            .with_mut(|link| f((*link).assume_init_mut()))
+    }
 }
 
 /// Wakers collected under a lock, to be woken after it.
