@@ -8,16 +8,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use windlass_core::sched::pool::{self, AdmissionError, Pool};
-use windlass_core::task::{Body, FutureBody, Job, JoinHandle, Options, SpawnRequest};
+use windlass_core::task::{Body, Job, JoinHandle, Options, SpawnRequest};
 
 use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
 use crate::coroutine;
+use crate::future_request::{Starter, start_future};
 use crate::observe::{self, RuntimeSnapshot};
 use crate::runtime::{Runtime, Shared};
 use crate::simulator::Simulator;
 #[cfg(feature = "tracing")]
-use crate::task_span::{self, InSpan};
+use crate::task_span;
 use crate::time::Instant;
 
 /// A reference to a runtime: spawns, snapshots, `block_on`. Cheap to clone; may outlive the
@@ -239,24 +240,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match is_large::<F>() {
-            true => self.spawn_as_it_is(Box::pin(future), options),
-            false => self.spawn_as_it_is(future, options),
-        }
-    }
-
-    #[inline]
-    fn spawn_as_it_is<F>(&self, future: F, options: Options) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        #[cfg(feature = "tracing")]
-        if let Some(span) = task_span::of(&options) {
-            let body = FutureBody(InSpan::new(future, span));
-            return self.spawn_request(SpawnRequest::new(body, options));
-        }
-        self.spawn_request(SpawnRequest::new(FutureBody(future), options))
+        start_future(future, options, self)
     }
 
     /// Starts a task unless the injector is full or the runtime is shutting down.
@@ -413,13 +397,6 @@ impl Drop for EnterGuard {
     }
 }
 
-/// Returns true if a future is so large that a spawn puts it into a box first. A spawn moves its
-/// future through several calls, and without optimisation each of them has a copy on its stack:
-/// the future of an HTTP client overflowed the stack of a test's thread.
-pub(crate) const fn is_large<F>() -> bool {
-    size_of::<F>() > if cfg!(debug_assertions) { 2048 } else { 16384 }
-}
-
 /// Starts a task on the runtime this thread is in, or else on the process-wide default.
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
@@ -427,25 +404,32 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let options = Options::here();
-    match is_large::<F>() {
-        true => spawn_anywhere(Box::pin(future), options),
-        false => spawn_anywhere(future, options),
+    start_future(future, Options::here(), Here)
+}
+
+impl Starter for &Handle {
+    #[inline]
+    fn start<B>(self, request: SpawnRequest<B>) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        self.spawn_request(request)
     }
 }
 
-#[inline]
-fn spawn_anywhere<F>(future: F, options: Options) -> JoinHandle<F::Output>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    #[cfg(feature = "tracing")]
-    if let Some(span) = task_span::of(&options) {
-        let body = FutureBody(InSpan::new(future, span));
-        return spawn_request(SpawnRequest::new(body, options));
+/// The runtime this thread is in, or else the process-wide default.
+struct Here;
+
+impl Starter for Here {
+    #[inline]
+    fn start<B>(self, request: SpawnRequest<B>) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        spawn_request(request)
     }
-    spawn_request(SpawnRequest::new(FutureBody(future), options))
 }
 
 /// Starts a body of any kind on the runtime this thread is in, or else on the process-wide default.

@@ -13,6 +13,7 @@ pub mod driver;
 mod event_log;
 pub mod fork_join;
 pub mod frontend;
+mod future_request;
 mod graceful;
 mod group;
 mod handle;

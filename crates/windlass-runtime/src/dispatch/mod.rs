@@ -42,14 +42,13 @@ use std::time::Duration;
 
 use windlass_core::observe::{Event, PoolSnapshot};
 use windlass_core::task::{
-    BeforeFirstPoll, Body, Class, FutureBody, JoinError, JoinHandle, Name, Options, SpawnRequest,
+    BeforeFirstPoll, Body, Class, JoinError, JoinHandle, Name, Options, SpawnRequest,
 };
 
 use self::serial::Serial;
 use crate::coroutine;
-use crate::handle::{Handle, is_large};
-#[cfg(feature = "tracing")]
-use crate::task_span;
+use crate::future_request::{Starter, start_future};
+use crate::handle::Handle;
 
 pub use self::attributes::{AttributeError, Attributes, OnRefusal, Scheduling};
 pub(crate) use self::io::IoDispatcher;
@@ -230,29 +229,11 @@ impl Dispatcher {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match is_large::<F>() {
-            true => self.spawn_as_it_is(Box::pin(future), options, start_within),
-            false => self.spawn_as_it_is(future, options, start_within),
-        }
-    }
-
-    #[inline]
-    fn spawn_as_it_is<F>(
-        &self,
-        future: F,
-        options: Options,
-        start_within: Option<Duration>,
-    ) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        #[cfg(feature = "tracing")]
-        if let Some(span) = task_span::of(&options) {
-            let body = FutureBody(task_span::InSpan::new(future, span));
-            return self.start(SpawnRequest::new(body, options), start_within);
-        }
-        self.start(SpawnRequest::new(FutureBody(future), options), start_within)
+        let starter = LimitedStart {
+            dispatcher: self,
+            start_within,
+        };
+        start_future(future, options, starter)
     }
 
     /// Starts a body that must stay on a thread once it has begun.
@@ -337,6 +318,23 @@ impl Dispatcher {
             slow_polls,
             attributes: Vec::new(),
         }
+    }
+}
+
+/// A dispatcher, with the time within which a task has to start on a blocking thread.
+struct LimitedStart<'a> {
+    dispatcher: &'a Dispatcher,
+    start_within: Option<Duration>,
+}
+
+impl Starter for LimitedStart<'_> {
+    #[inline]
+    fn start<B>(self, request: SpawnRequest<B>) -> JoinHandle<B::Output>
+    where
+        B: Body + Send + 'static,
+        B::Output: Send + 'static,
+    {
+        self.dispatcher.start(request, self.start_within)
     }
 }
 
