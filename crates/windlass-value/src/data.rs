@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::payload::Payload;
 
 /// A type that a typed port of a graph carries.
@@ -42,8 +40,12 @@ data! {
         Payload::Bytes(bytes) => Some(bytes.clone()),
         other => other.as_bytes().map(Arc::from),
     };
-    Value, "json", |payload| payload.to_json().ok();
     Payload, "", |payload| Some(payload.clone());
+}
+
+#[cfg(feature = "json")]
+data! {
+    serde_json::Value, "json", |payload| payload.to_json().ok();
 }
 
 #[cfg(test)]

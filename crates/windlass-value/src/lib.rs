@@ -22,16 +22,20 @@ mod containers;
 mod data;
 mod debug;
 mod hex;
+#[cfg(feature = "json")]
 mod json;
 mod opaque;
 mod payload;
 mod pid;
+mod unwritable;
 
 pub use binary::DecodeError;
 pub use containers::{PayloadList, PayloadMap};
 pub use data::Data;
 pub use hex::{hex, unhex};
-pub use json::{Unrecorded, Unwritable, recorded};
+#[cfg(feature = "json")]
+pub use json::{Unrecorded, recorded};
 pub use opaque::Opaque;
 pub use payload::{Payload, Payloads};
 pub use pid::{NodeId, ParsePidError, Pid};
+pub use unwritable::Unwritable;

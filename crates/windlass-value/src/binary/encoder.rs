@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{BYTES, FALSE, FLOAT, INT, LIST, MAP, NIL, PID, SAME, SHARED, TEXT, TRUE, VERSION};
-use crate::json::Unwritable;
 use crate::payload::Payload;
+use crate::unwritable::Unwritable;
 
 /// Texts and byte strings shorter than this are written again: the number of a part is not shorter.
 const LONG: usize = 16;

@@ -29,8 +29,8 @@ mod tests;
 pub use self::decode_error::DecodeError;
 use self::decoder::Decoder;
 use self::encoder::Encoder;
-use crate::json::Unwritable;
 use crate::payload::Payload;
+use crate::unwritable::Unwritable;
 
 const VERSION: u8 = 1;
 const NIL: u8 = 0;

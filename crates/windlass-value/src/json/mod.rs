@@ -21,7 +21,6 @@ mod reader;
 pub mod recorded;
 #[cfg(test)]
 mod tests;
-mod unwritable;
 mod writer;
 
 use serde::de::DeserializeSeed as _;
@@ -29,9 +28,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use self::reader::PayloadReader;
-pub use self::unwritable::Unwritable;
 use self::writer::PayloadWriter;
 use crate::payload::Payload;
+use crate::unwritable::Unwritable;
 
 const BYTES: &str = "$bytes";
 const FLOAT: &str = "$float";
