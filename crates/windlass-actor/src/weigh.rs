@@ -175,7 +175,7 @@ impl<M> Scales<M> {
     pub(crate) fn try_reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, SendErrorKind> {
         self.check(bytes)?;
         self.free
-            .try_acquire_many(bytes)
+            .try_acquire_weight(bytes)
             .map_err(|error| match error {
                 TryAcquireError::Closed => SendErrorKind::NoProcess,
                 TryAcquireError::NoPermits => SendErrorKind::Full,
@@ -185,7 +185,7 @@ impl<M> Scales<M> {
     /// Waits for room for the bytes of a heavy message, behind all senders that came before.
     pub(crate) async fn reserve(&self, bytes: usize) -> Result<SemaphorePermit<'_>, SendErrorKind> {
         self.check(bytes)?;
-        let reserved = self.free.acquire_many(bytes).await;
+        let reserved = self.free.acquire_weight(bytes).await;
         reserved.map_err(|_| SendErrorKind::NoProcess)
     }
 

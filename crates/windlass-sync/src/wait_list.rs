@@ -96,7 +96,7 @@ impl<P> Node<P> {
     /// Where the node stands. Under the lock the answer is exact.
     #[inline]
     pub(crate) fn status(&self) -> Status {
-        // Acquire: pairs with the Release store in `WaitList::notify_front`.
+        // Acquire: pairs with the Release store in `WaitList::notify`.
         match self.status.load(Ordering::Acquire) {
             IDLE => Status::Idle,
             WAITING => Status::Waiting,
@@ -275,6 +275,23 @@ impl<P> WaitList<P> {
         hand_over: impl FnOnce(&mut P),
     ) -> Option<Option<Waker>> {
         let node = self.front?;
+        Some(self.notify(node, notification, hand_over))
+    }
+
+    /// Notifies the waiter that came last, as `notify_front` does the first one.
+    pub(crate) fn notify_back(&mut self, notification: Notification) -> Option<Option<Waker>> {
+        let node = self.back?;
+        Some(self.notify(node, notification, |_| ()))
+    }
+
+    /// Rule 1: a node of this list.
+    #[inline]
+    fn notify(
+        &mut self,
+        node: NonNull<Node<P>>,
+        notification: Notification,
+        hand_over: impl FnOnce(&mut P),
+    ) -> Option<Waker> {
         let waker = self.unlink(node);
         // SAFETY: rules 2 and 4: it was linked under this very lock, so it is there and its payload
         // is ours until the store below.
@@ -286,7 +303,7 @@ impl<P> WaitList<P> {
         // right after this.
         node.status
             .store(status_of(notification), Ordering::Release);
-        Some(waker)
+        waker
     }
 
     /// Tells waiters from the front while `due` says so of their payload and there is room for

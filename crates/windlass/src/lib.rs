@@ -51,8 +51,19 @@ pub mod simulator {
 /// Channels, locks, meeting points and cancellation, for tasks and plain threads.
 pub mod sync {
     pub use windlass_sync::channel::{broadcast, mpmc, mpsc, oneshot, watch};
-    pub use windlass_sync::lock::*;
+    pub use windlass_sync::lock::{
+        AcquireError, Barrier, BarrierWait, BarrierWaitResult, MappedMutexGuard, Mutex, MutexGuard,
+        Notify, OnceCell, OwnedMappedMutexGuard, OwnedMutexGuard, OwnedRwLockMappedWriteGuard,
+        OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock,
+        RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
+        SetError, SetOnce, SetOnceError, TryAcquireError, TryLockError,
+    };
     pub use windlass_sync::{CancellationToken, Cancelled, DropGuard, Limit};
+
+    /// Futures that a caller may want to name.
+    pub mod futures {
+        pub use windlass_sync::lock::{Notified, OwnedNotified};
+    }
 }
 
 /// tokio as a guest, for libraries that know no other runtime (feature `tokio-guest`).

@@ -159,7 +159,7 @@ impl<L: Listener, S: HttpService> Server<L, S> {
         let result = self.accept_all(&counts, &room).await;
         self.stop.cancel();
         // All room is free when no connection is left. Each ends within the time to drain.
-        drop(room.acquire_many(self.most_connections).await);
+        drop(room.acquire_weight(self.most_connections).await);
         result.map(|()| counts.report())
     }
 

@@ -7,11 +7,12 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use windlass_core::sync::Mutex;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
+use windlass_core::sync::{Arc, Mutex};
 use windlass_core::task::spend;
 
 use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
@@ -53,9 +54,30 @@ impl Notify {
         }
     }
 
+    /// Makes a `Notify` without waiters and without a kept wake-up, for a `static`.
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub const fn const_new() -> Notify {
+        Notify {
+            word: AtomicU64::new(0),
+            waiters: Mutex::new(WaitList::new()),
+        }
+    }
+
     /// Wakes the first waiter; without one, the next waiter goes on at once. Several such
     /// calls in a row are kept as one.
     pub fn notify_one(&self) {
+        self.wake_or_keep(|waiters| waiters.notify_front(Notification::Served, |_| ()));
+    }
+
+    /// Wakes the waiter that came last; without one, the next waiter goes on at once, as after
+    /// [`Notify::notify_one`].
+    pub fn notify_last(&self) {
+        self.wake_or_keep(|waiters| waiters.notify_back(Notification::Served));
+    }
+
+    /// Wakes the waiter that `choose` notifies, or keeps the wake-up for the next one.
+    #[inline]
+    fn wake_or_keep(&self, choose: impl FnOnce(&mut WaitList<u64>) -> Option<Option<Waker>>) {
         let mut now = self.word.load(Ordering::Relaxed);
         while now & WAITERS == 0 {
             // Also if it is set: Release, for what this caller did. Pairs with the Acquire in
@@ -71,7 +93,7 @@ impl Notify {
             }
         }
         let mut waiters = self.waiters.lock();
-        let waker = waiters.notify_front(Notification::Served, |_| ());
+        let waker = choose(&mut waiters);
         self.note_empty(&waiters);
         if waker.is_none() {
             // Those who waited have left. Release: as above.
@@ -102,11 +124,12 @@ impl Notify {
     /// `notify_waiters` reaches the future from its creation on, `notify_one` from its first poll
     /// or [`Notified::enable`] on.
     pub fn notified(&self) -> Notified<'_> {
-        Notified {
-            notify: self,
-            // The payload is what it knows; Acquire: pairs with the Release in `notify_waiters`.
-            node: Node::new(self.word.load(Ordering::Acquire) / BROADCAST),
-        }
+        Notified(Wait::new(self))
+    }
+
+    /// Waits for a wake-up as [`Notify::notified`] does, with a future that does not borrow.
+    pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
+        OwnedNotified(Wait::new(self))
     }
 
     /// Blocks this thread until a wake-up.
@@ -149,17 +172,23 @@ impl Notify {
     }
 }
 
-/// The future of [`Notify::notified`].
-#[must_use = "futures do nothing unless awaited"]
-pub struct Notified<'a> {
-    notify: &'a Notify,
+/// A wait for a wake-up: where the `Notify` is, and the place in its queue.
+struct Wait<N: Deref<Target = Notify>> {
+    notify: N,
     node: Node<u64>,
 }
 
-impl Notified<'_> {
-    /// Joins the queue now, without waiting: a later `notify_one` can reach this future. True if
-    /// it has its wake-up already; the next poll is then ready.
-    pub fn enable(self: Pin<&mut Self>) -> bool {
+impl<N: Deref<Target = Notify>> Wait<N> {
+    fn new(notify: N) -> Wait<N> {
+        // The payload is what it knows; Acquire: pairs with the Release in `notify_waiters`.
+        let known = notify.word.load(Ordering::Acquire) / BROADCAST;
+        Wait {
+            notify,
+            node: Node::new(known),
+        }
+    }
+
+    fn enable(self: Pin<&mut Self>) -> bool {
         let this = self.into_ref().get_ref();
         if this.node.status() == Status::Idle
             && let Some(notification) = this.take_or_wait(None)
@@ -203,10 +232,6 @@ impl Notified<'_> {
         unsafe { waiters.push(&self.node, waker) };
         None
     }
-}
-
-impl Future for Notified<'_> {
-    type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let spent = ready!(spend(cx));
@@ -224,9 +249,16 @@ impl Future for Notified<'_> {
         spent.made_progress();
         Poll::Ready(())
     }
+
+    fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
+            .field("status", &self.node.status())
+            .field("notify", &*self.notify)
+            .finish()
+    }
 }
 
-impl Drop for Notified<'_> {
+impl<N: Deref<Target = Notify>> Drop for Wait<N> {
     fn drop(&mut self) {
         if self.node.status() == Status::Waiting {
             let mut waiters = self.notify.waiters.lock();
@@ -242,21 +274,57 @@ impl Drop for Notified<'_> {
     }
 }
 
+macro_rules! notified {
+    ($(#[$about:meta])* $Type:ident [$($lifetime:lifetime)?] $Notify:ty) => {
+        $(#[$about])*
+        #[must_use = "futures do nothing unless awaited"]
+        pub struct $Type$(<$lifetime>)?(Wait<$Notify>);
+
+        impl$(<$lifetime>)? $Type$(<$lifetime>)? {
+            /// Joins the queue now, without waiting: a later `notify_one` can reach this future.
+            /// True if it has its wake-up already; the next poll is then ready.
+            pub fn enable(self: Pin<&mut Self>) -> bool {
+                self.wait().enable()
+            }
+
+            fn wait(self: Pin<&mut Self>) -> Pin<&mut Wait<$Notify>> {
+                // SAFETY: the wait is pinned with its future: it is never moved out, and the future
+                // has no drop of its own.
+                unsafe { self.map_unchecked_mut(|this| &mut this.0) }
+            }
+        }
+
+        impl$(<$lifetime>)? Future for $Type$(<$lifetime>)? {
+            type Output = ();
+
+            fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+                self.wait().poll(cx)
+            }
+        }
+
+        impl$(<$lifetime>)? fmt::Debug for $Type$(<$lifetime>)? {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.debug(stringify!($Type), f)
+            }
+        }
+    };
+}
+
+notified! {
+    /// The future of [`Notify::notified`].
+    Notified ['a] &'a Notify
+}
+notified! {
+    /// The future of [`Notify::notified_owned`].
+    OwnedNotified [] Arc<Notify>
+}
+
 impl fmt::Debug for Notify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.word.load(Ordering::Relaxed);
         f.debug_struct("Notify")
             .field("kept", &(word & PERMIT != 0))
             .field("has_waiters", &(word & WAITERS != 0))
-            .finish()
-    }
-}
-
-impl fmt::Debug for Notified<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Notified")
-            .field("status", &self.node.status())
-            .field("notify", &self.notify)
             .finish()
     }
 }

@@ -48,6 +48,34 @@ impl<T> OnceCell<T> {
         }
     }
 
+    /// A cell with a value, or an empty one.
+    pub fn new_with(value: Option<T>) -> OnceCell<T> {
+        match value {
+            Some(value) => OnceCell::from(value),
+            None => OnceCell::new(),
+        }
+    }
+
+    /// An empty cell, for a `static`.
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub const fn const_new() -> OnceCell<T> {
+        OnceCell {
+            turn: Semaphore::const_new(1),
+            made: AtomicBool::new(false),
+            value: UnsafeCell::new(None),
+        }
+    }
+
+    /// A cell with a value, for a `static`.
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub const fn const_new_with(value: T) -> OnceCell<T> {
+        OnceCell {
+            turn: Semaphore::const_new_closed(),
+            made: AtomicBool::new(true),
+            value: UnsafeCell::new(Some(value)),
+        }
+    }
+
     /// True once the value is there.
     pub fn initialized(&self) -> bool {
         // Acquire: pairs with the Release in `fill`.
@@ -69,6 +97,11 @@ impl<T> OnceCell<T> {
         unsafe { (*self.value.with_mut(|value| value)).as_mut() }
     }
 
+    /// Takes the value out, if it is there; the cell is empty then.
+    pub fn take(&mut self) -> Option<T> {
+        std::mem::take(self).into_inner()
+    }
+
     /// The value, if it is there.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
@@ -81,8 +114,8 @@ impl<T> OnceCell<T> {
                 self.fill(value);
                 Ok(())
             }
-            Err(TryAcquireError::NoPermits) => Err(SetError::Initializing(value)),
-            Err(TryAcquireError::Closed) => Err(SetError::AlreadyInitialized(value)),
+            Err(TryAcquireError::NoPermits) => Err(SetError::InitializingError(value)),
+            Err(TryAcquireError::Closed) => Err(SetError::AlreadyInitializedError(value)),
         }
     }
 
@@ -144,18 +177,28 @@ impl<T> OnceCell<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetError<T> {
     /// There is one already.
-    AlreadyInitialized(T),
+    AlreadyInitializedError(T),
     /// A value is being made.
-    Initializing(T),
+    InitializingError(T),
+}
+
+impl<T> SetError<T> {
+    /// True if the cell has its value already: read it with [`OnceCell::get`].
+    pub fn is_already_init_err(&self) -> bool {
+        matches!(self, SetError::AlreadyInitializedError(_))
+    }
+
+    /// True if a value is being made: wait for it with [`OnceCell::get_or_init`].
+    pub fn is_initializing_err(&self) -> bool {
+        matches!(self, SetError::InitializingError(_))
+    }
 }
 
 impl<T> fmt::Display for SetError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SetError::AlreadyInitialized(_) => "the cell has its value already; read it with get()",
-            SetError::Initializing(_) => {
-                "somebody is making the value; wait for it with get_or_init()"
-            }
+            SetError::AlreadyInitializedError(_) => "AlreadyInitializedError",
+            SetError::InitializingError(_) => "InitializingError",
         })
     }
 }
@@ -169,3 +212,25 @@ impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
             .finish()
     }
 }
+
+impl<T> From<T> for OnceCell<T> {
+    fn from(value: T) -> Self {
+        let cell = OnceCell::new();
+        cell.fill(value);
+        cell
+    }
+}
+
+impl<T: Clone> Clone for OnceCell<T> {
+    fn clone(&self) -> Self {
+        OnceCell::new_with(self.get().cloned())
+    }
+}
+
+impl<T: PartialEq> PartialEq for OnceCell<T> {
+    fn eq(&self, other: &OnceCell<T>) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for OnceCell<T> {}

@@ -63,6 +63,28 @@ impl Semaphore {
         }
     }
 
+    /// A semaphore with this many permits, for a `static`.
+    ///
+    /// # Panics
+    /// If there are more than [`Semaphore::MAX_PERMITS`].
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub const fn const_new(permits: usize) -> Semaphore {
+        assert!(permits <= Semaphore::MAX_PERMITS);
+        Semaphore {
+            word: AtomicU64::new(units(permits)),
+            waiters: Mutex::new(WaitList::new()),
+        }
+    }
+
+    /// A semaphore that gives out no permit.
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub(super) const fn const_new_closed() -> Semaphore {
+        Semaphore {
+            word: AtomicU64::new(CLOSED),
+            waiters: Mutex::new(WaitList::new()),
+        }
+    }
+
     /// Returns the number of free permits.
     pub fn available_permits(&self) -> usize {
         permits(self.word.load(Ordering::Acquire))
@@ -76,15 +98,29 @@ impl Semaphore {
     }
 
     /// Waits for `permits` permits at once. Cancel-safe like [`Semaphore::acquire`].
+    pub async fn acquire_many(&self, permits: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
+        let permits = permits as usize;
+        self.wait(permits).await?;
+        Ok(SemaphorePermit::new(self, permits))
+    }
+
+    /// Waits for as many permits as a weight says, such as a number of bytes, which may be more than
+    /// a `u32` can say. Cancel-safe like [`Semaphore::acquire`].
     ///
     /// # Panics
     /// If there are more than [`Semaphore::MAX_PERMITS`].
-    pub async fn acquire_many(&self, permits: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.wait(permits).await?;
-        Ok(SemaphorePermit {
-            semaphore: self,
-            permits,
-        })
+    pub async fn acquire_weight(&self, weight: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.wait(weight).await?;
+        Ok(SemaphorePermit::new(self, weight))
+    }
+
+    /// Takes as many permits as a weight says, if they are free and there is no waiter.
+    pub fn try_acquire_weight(
+        &self,
+        weight: usize,
+    ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.try_take(weight)?;
+        Ok(SemaphorePermit::new(self, weight))
     }
 
     /// Waits for one permit that does not borrow the semaphore. Cancel-safe like
@@ -94,13 +130,11 @@ impl Semaphore {
     }
 
     /// Waits for permits that do not borrow the semaphore. Cancel-safe like [`Semaphore::acquire`].
-    ///
-    /// # Panics
-    /// If there are more than [`Semaphore::MAX_PERMITS`].
     pub async fn acquire_many_owned(
         self: Arc<Self>,
-        permits: usize,
+        permits: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        let permits = permits as usize;
         self.wait(permits).await?;
         Ok(OwnedSemaphorePermit {
             semaphore: self,
@@ -120,12 +154,9 @@ impl Semaphore {
     /// Blocks this thread until it has `permits` permits.
     ///
     /// # Panics
-    /// Inside a task, and if there are more than [`Semaphore::MAX_PERMITS`].
+    /// Inside a task: it would block its worker.
     #[track_caller]
-    pub fn blocking_acquire_many(
-        &self,
-        permits: usize,
-    ) -> Result<SemaphorePermit<'_>, AcquireError> {
+    pub fn blocking_acquire_many(&self, permits: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         windlass_core::block_on(self.acquire_many(permits))
     }
 
@@ -135,12 +166,10 @@ impl Semaphore {
     }
 
     /// Takes `permits` permits if they are free and there is no waiter.
-    pub fn try_acquire_many(&self, permits: usize) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+    pub fn try_acquire_many(&self, permits: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        let permits = permits as usize;
         self.try_take(permits)?;
-        Ok(SemaphorePermit {
-            semaphore: self,
-            permits,
-        })
+        Ok(SemaphorePermit::new(self, permits))
     }
 
     /// Takes one permit that does not borrow the semaphore, if it is free and there is no waiter.
@@ -151,8 +180,9 @@ impl Semaphore {
     /// Takes permits that do not borrow the semaphore, if they are free and there is no waiter.
     pub fn try_acquire_many_owned(
         self: Arc<Self>,
-        permits: usize,
+        permits: u32,
     ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        let permits = permits as usize;
         self.try_take(permits)?;
         Ok(OwnedSemaphorePermit {
             semaphore: self,
@@ -367,7 +397,7 @@ fn permits(word: u64) -> usize {
     (word / PERMIT) as usize
 }
 
-fn units(permits: usize) -> u64 {
+const fn units(permits: usize) -> u64 {
     permits as u64 * PERMIT
 }
 
@@ -440,7 +470,37 @@ pub struct SemaphorePermit<'a> {
     permits: usize,
 }
 
-impl SemaphorePermit<'_> {
+impl<'a> SemaphorePermit<'a> {
+    /// The caller has taken the permits.
+    pub(super) fn new(semaphore: &'a Semaphore, permits: usize) -> SemaphorePermit<'a> {
+        SemaphorePermit { semaphore, permits }
+    }
+
+    /// Gives all permits but one back.
+    pub(super) fn keep_one(&mut self) {
+        let rest = std::mem::replace(&mut self.permits, 1) - 1;
+        self.semaphore.release(rest);
+    }
+
+    /// Takes over the permits of another.
+    ///
+    /// # Panics
+    /// If the other is of another semaphore.
+    #[track_caller]
+    pub fn merge(&mut self, mut other: SemaphorePermit<'a>) {
+        assert!(
+            std::ptr::eq(self.semaphore, other.semaphore),
+            "merging permits from different semaphore instances"
+        );
+        self.permits += std::mem::take(&mut other.permits);
+    }
+
+    /// Splits `permits` of its permits off; none if it has fewer.
+    pub fn split(&mut self, permits: usize) -> Option<SemaphorePermit<'a>> {
+        self.permits = self.permits.checked_sub(permits)?;
+        Some(SemaphorePermit::new(self.semaphore, permits))
+    }
+
     /// Returns the number of permits that this holds.
     pub fn num_permits(&self) -> usize {
         self.permits
@@ -468,6 +528,28 @@ pub struct OwnedSemaphorePermit {
 }
 
 impl OwnedSemaphorePermit {
+    /// Takes over the permits of another.
+    ///
+    /// # Panics
+    /// If the other is of another semaphore.
+    #[track_caller]
+    pub fn merge(&mut self, mut other: OwnedSemaphorePermit) {
+        assert!(
+            Arc::ptr_eq(&self.semaphore, &other.semaphore),
+            "merging permits from different semaphore instances"
+        );
+        self.permits += std::mem::take(&mut other.permits);
+    }
+
+    /// Splits `permits` of its permits off; none if it has fewer.
+    pub fn split(&mut self, permits: usize) -> Option<OwnedSemaphorePermit> {
+        self.permits = self.permits.checked_sub(permits)?;
+        Some(OwnedSemaphorePermit {
+            semaphore: self.semaphore.clone(),
+            permits,
+        })
+    }
+
     /// Returns the number of permits that this holds.
     pub fn num_permits(&self) -> usize {
         self.permits
@@ -498,7 +580,7 @@ pub struct AcquireError(());
 
 impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the semaphore was closed; stop asking it for permits")
+        f.write_str("semaphore closed")
     }
 }
 
@@ -516,10 +598,8 @@ pub enum TryAcquireError {
 impl fmt::Display for TryAcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TryAcquireError::Closed => "the semaphore was closed; stop asking it for permits",
-            TryAcquireError::NoPermits => {
-                "too few permits are free; use acquire() to wait for them, or try again later"
-            }
+            TryAcquireError::Closed => "semaphore closed",
+            TryAcquireError::NoPermits => "no permits available",
         })
     }
 }

@@ -8,6 +8,8 @@
 
 mod cancel;
 mod channel;
+mod guards;
+mod set_once;
 #[path = "../../../windlass-runtime/tests/it/support.rs"]
 mod support;
 mod sync;

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::task::{Poll, Wake, Waker};
 use std::thread;
 
@@ -134,7 +134,7 @@ fn permits_can_be_forgotten_and_are_limited() {
 fn permits_are_never_more_than_there_are() {
     let runtime = runtime(4);
     let semaphore = Arc::new(Semaphore::new(3));
-    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (inside, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let tasks: Vec<_> = (0..16)
         .map(|number| {
             let (semaphore, inside, most) = (semaphore.clone(), inside.clone(), most.clone());
@@ -465,7 +465,7 @@ fn a_failed_cancelled_or_panicking_initialiser_passes_the_turn_on() {
     let cell = OnceCell::new();
     let mut cancelled = Box::pin(cell.get_or_init(std::future::pending::<u32>));
     assert!(poll_once(&mut cancelled).is_pending());
-    assert_eq!(cell.set(1), Err(SetError::Initializing(1)));
+    assert_eq!(cell.set(1), Err(SetError::InitializingError(1)));
     let mut fails = Box::pin(cell.get_or_try_init(async || Err("no")));
     let mut panics = Box::pin(cell.get_or_init(async || panic!("initialising, on purpose")));
     let mut makes = Box::pin(cell.get_or_init(async || 7));
@@ -482,7 +482,7 @@ fn a_failed_cancelled_or_panicking_initialiser_passes_the_turn_on() {
     assert_eq!(poll_once(&mut makes), Poll::Ready(&7));
     assert_eq!(poll_once(&mut late), Poll::Ready(&7));
     assert_eq!(cell.get(), Some(&7));
-    assert_eq!(cell.set(9), Err(SetError::AlreadyInitialized(9)));
+    assert_eq!(cell.set(9), Err(SetError::AlreadyInitializedError(9)));
     drop((fails, makes, late));
     assert_eq!(cell.into_inner(), Some(7));
 }

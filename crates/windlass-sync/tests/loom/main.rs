@@ -17,6 +17,7 @@ mod park;
 mod readiness;
 mod rwlock;
 mod semaphore;
+mod set_once;
 mod timers;
 mod wait_list;
 mod watch;

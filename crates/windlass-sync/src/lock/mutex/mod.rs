@@ -1,5 +1,7 @@
 //! A lock that tasks wait for without blocking their worker.
 
+mod mapped_guard;
+
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +9,9 @@ use std::ops::{Deref, DerefMut};
 
 use windlass_core::sync::{Arc, UnsafeCell};
 
-use super::Semaphore;
+pub use self::mapped_guard::{MappedMutexGuard, OwnedMappedMutexGuard};
+use super::guard::{Lock, OwnedPermits};
+use super::{Semaphore, SemaphorePermit};
 
 /// Guards a value; one task at a time has it, in the order in which they came.
 ///
@@ -44,6 +48,15 @@ impl<T> Mutex<T> {
         }
     }
 
+    /// A lock around `value`, free, for a `static`.
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub const fn const_new(value: T) -> Mutex<T> {
+        Mutex {
+            semaphore: Semaphore::const_new(1),
+            value: UnsafeCell::new(value),
+        }
+    }
+
     /// Consumes the lock and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
@@ -64,10 +77,7 @@ impl<T: ?Sized> Mutex<T> {
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         // The semaphore is never closed.
         let _ = self.semaphore.wait(1).await;
-        OwnedMutexGuard {
-            mutex: self,
-            _value: PhantomData,
-        }
+        OwnedMutexGuard::new(self)
     }
 
     /// Blocks this thread until it has the lock.
@@ -77,6 +87,15 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
         windlass_core::block_on(self.lock())
+    }
+
+    /// Blocks this thread until it has the lock, which the guard keeps alive.
+    ///
+    /// # Panics
+    /// Inside a task: it would block its worker.
+    #[track_caller]
+    pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
+        windlass_core::block_on(self.lock_owned())
     }
 
     /// Takes the lock if it is free and has no waiter.
@@ -90,10 +109,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Takes the lock and keeps it alive, if it is free and has no waiter.
     pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
         match self.semaphore.try_take(1) {
-            Ok(()) => Ok(OwnedMutexGuard {
-                mutex: self,
-                _value: PhantomData,
-            }),
+            Ok(()) => Ok(OwnedMutexGuard::new(self)),
             Err(_) => Err(TryLockError(())),
         }
     }
@@ -126,6 +142,46 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     pub fn mutex(guard: &MutexGuard<'a, T>) -> &'a Mutex<T> {
         guard.mutex
     }
+
+    /// Narrows the guard to a part of its value.
+    pub fn map<U: ?Sized>(
+        mut guard: Self,
+        part: impl FnOnce(&mut T) -> &mut U,
+    ) -> MappedMutexGuard<'a, U> {
+        let value: *mut U = part(&mut guard);
+        guard.into_mapped(value)
+    }
+
+    /// Narrows the guard to a part of its value, if there is one.
+    ///
+    /// # Errors
+    /// If `part` returns none: the guard comes back.
+    pub fn try_map<U: ?Sized>(
+        mut guard: Self,
+        part: impl FnOnce(&mut T) -> Option<&mut U>,
+    ) -> Result<MappedMutexGuard<'a, U>, Self> {
+        match part(&mut guard).map(|value| value as *mut U) {
+            Some(value) => Ok(guard.into_mapped(value)),
+            None => Err(guard),
+        }
+    }
+
+    /// The permit goes on with the new guard.
+    fn into_mapped<U: ?Sized>(self, value: *mut U) -> MappedMutexGuard<'a, U> {
+        let mutex = self.mutex;
+        std::mem::forget(self);
+        MappedMutexGuard {
+            permit: SemaphorePermit::new(&mutex.semaphore, 1),
+            value,
+            _value: PhantomData,
+        }
+    }
+}
+
+impl<T: ?Sized> Lock for Mutex<T> {
+    fn semaphore(&self) -> &Semaphore {
+        &self.semaphore
+    }
 }
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
@@ -152,15 +208,52 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
 /// The right to a [`Mutex`]'s value, which it keeps alive; the drop unlocks.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct OwnedMutexGuard<T: ?Sized> {
-    mutex: Arc<Mutex<T>>,
+    permits: OwnedPermits<Mutex<T>>,
     /// Send and Sync as the value is.
     _value: PhantomData<T>,
 }
 
 impl<T: ?Sized> OwnedMutexGuard<T> {
+    /// The caller has the permit.
+    fn new(mutex: Arc<Mutex<T>>) -> OwnedMutexGuard<T> {
+        OwnedMutexGuard {
+            permits: OwnedPermits::new(mutex, 1),
+            _value: PhantomData,
+        }
+    }
+
     /// The lock that this is the guard of.
     pub fn mutex(guard: &OwnedMutexGuard<T>) -> &Arc<Mutex<T>> {
-        &guard.mutex
+        guard.permits.lock()
+    }
+
+    /// Narrows the guard to a part of its value.
+    pub fn map<U: ?Sized>(
+        mut guard: Self,
+        part: impl FnOnce(&mut T) -> &mut U,
+    ) -> OwnedMappedMutexGuard<T, U> {
+        let value: *mut U = part(&mut guard);
+        OwnedMappedMutexGuard {
+            permits: guard.permits,
+            value,
+        }
+    }
+
+    /// Narrows the guard to a part of its value, if there is one.
+    ///
+    /// # Errors
+    /// If `part` returns none: the guard comes back.
+    pub fn try_map<U: ?Sized>(
+        mut guard: Self,
+        part: impl FnOnce(&mut T) -> Option<&mut U>,
+    ) -> Result<OwnedMappedMutexGuard<T, U>, Self> {
+        let Some(value) = part(&mut guard).map(|value| value as *mut U) else {
+            return Err(guard);
+        };
+        Ok(OwnedMappedMutexGuard {
+            permits: guard.permits,
+            value,
+        })
     }
 }
 
@@ -168,20 +261,14 @@ impl<T: ?Sized> Deref for OwnedMutexGuard<T> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the guard holds the one permit.
-        unsafe { &*self.mutex.value.with(|value| value) }
+        unsafe { &*self.permits.lock().value.with(|value| value) }
     }
 }
 
 impl<T: ?Sized> DerefMut for OwnedMutexGuard<T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the guard holds the one permit, and is borrowed uniquely.
-        unsafe { &mut *self.mutex.value.with_mut(|value| value) }
-    }
-}
-
-impl<T: ?Sized> Drop for OwnedMutexGuard<T> {
-    fn drop(&mut self) {
-        self.mutex.semaphore.release(1);
+        unsafe { &mut *self.permits.lock().value.with_mut(|value| value) }
     }
 }
 
@@ -191,7 +278,7 @@ pub struct TryLockError(pub(super) ());
 
 impl fmt::Display for TryLockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the lock is held or waited for; await it, or try again later")
+        f.write_str("operation would block")
     }
 }
 
@@ -235,5 +322,11 @@ impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
 impl<T: ?Sized + fmt::Debug> fmt::Debug for OwnedMutexGuard<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for OwnedMutexGuard<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
     }
 }

@@ -1,15 +1,21 @@
 //! A lock for many readers or one writer.
 
+mod mapped_write_guard;
+mod read_guard;
+mod write_guard;
+
 use std::fmt;
-use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
 
-use windlass_core::sync::UnsafeCell;
+use windlass_core::sync::{Arc, UnsafeCell};
 
+pub use self::mapped_write_guard::{OwnedRwLockMappedWriteGuard, RwLockMappedWriteGuard};
+pub use self::read_guard::{OwnedRwLockReadGuard, RwLockReadGuard};
+pub use self::write_guard::{OwnedRwLockWriteGuard, RwLockWriteGuard};
+use super::guard::Lock;
 use super::{Semaphore, TryLockError};
 
-/// A reader takes one of these permits, a writer all of them.
-const PERMITS: usize = u32::MAX as usize >> 3;
+/// The most readers at once, unless a lock says otherwise.
+const MOST_READERS: u32 = u32::MAX >> 3;
 
 /// Guards a value for many readers or one writer, in the order in which they came.
 ///
@@ -28,7 +34,9 @@ const PERMITS: usize = u32::MAX as usize >> 3;
 /// # });
 /// ```
 pub struct RwLock<T: ?Sized> {
+    /// A reader takes one permit, a writer all of them.
     semaphore: Semaphore,
+    max_readers: u32,
     value: UnsafeCell<T>,
 }
 
@@ -41,8 +49,43 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 impl<T> RwLock<T> {
     /// A lock around `value`, free.
     pub fn new(value: T) -> RwLock<T> {
+        RwLock::with_max_readers(value, MOST_READERS)
+    }
+
+    /// A lock around `value`, free, that lets in at most `max_readers` readers at once.
+    ///
+    /// # Panics
+    /// If that is more than `u32::MAX >> 3`.
+    #[track_caller]
+    pub fn with_max_readers(value: T, max_readers: u32) -> RwLock<T> {
+        assert!(
+            max_readers <= MOST_READERS,
+            "a RwLock may not be created with more than {MOST_READERS} readers"
+        );
         RwLock {
-            semaphore: Semaphore::new(PERMITS),
+            semaphore: Semaphore::new(max_readers as usize),
+            max_readers,
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// A lock around `value`, free, for a `static`.
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub const fn const_new(value: T) -> RwLock<T> {
+        RwLock::const_with_max_readers(value, MOST_READERS)
+    }
+
+    /// A lock around `value`, free, that lets in at most `max_readers` readers at once, for a
+    /// `static`.
+    ///
+    /// # Panics
+    /// If that is more than `u32::MAX >> 3`.
+    #[cfg(not(any(windlass_loom, windlass_shuttle)))]
+    pub const fn const_with_max_readers(value: T, max_readers: u32) -> RwLock<T> {
+        assert!(max_readers <= MOST_READERS);
+        RwLock {
+            semaphore: Semaphore::const_new(max_readers as usize),
+            max_readers,
             value: UnsafeCell::new(value),
         }
     }
@@ -66,7 +109,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until there is no reader and no writer. Cancel-safe like [`RwLock::read`].
     pub async fn write(&self) -> RwLockWriteGuard<'_, T> {
         // The semaphore is never closed.
-        let _ = self.semaphore.wait(PERMITS).await;
+        let _ = self.semaphore.wait(self.max_readers()).await;
         RwLockWriteGuard::new(self)
     }
 
@@ -98,10 +141,44 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Writes if there is no reader, no writer and no waiter.
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
-        match self.semaphore.try_take(PERMITS) {
+        match self.semaphore.try_take(self.max_readers()) {
             Ok(()) => Ok(RwLockWriteGuard::new(self)),
             Err(_) => Err(TryLockError(())),
         }
+    }
+
+    /// Waits as [`RwLock::read`] does, for a guard that keeps the lock alive. Cancel-safe.
+    pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
+        // The semaphore is never closed.
+        let _ = self.semaphore.wait(1).await;
+        OwnedRwLockReadGuard::new(self)
+    }
+
+    /// Waits as [`RwLock::write`] does, for a guard that keeps the lock alive. Cancel-safe.
+    pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
+        // The semaphore is never closed.
+        let _ = self.semaphore.wait(self.max_readers()).await;
+        OwnedRwLockWriteGuard::new(self)
+    }
+
+    /// Reads as [`RwLock::try_read`] does, with a guard that keeps the lock alive.
+    pub fn try_read_owned(self: Arc<Self>) -> Result<OwnedRwLockReadGuard<T>, TryLockError> {
+        match self.semaphore.try_take(1) {
+            Ok(()) => Ok(OwnedRwLockReadGuard::new(self)),
+            Err(_) => Err(TryLockError(())),
+        }
+    }
+
+    /// Writes as [`RwLock::try_write`] does, with a guard that keeps the lock alive.
+    pub fn try_write_owned(self: Arc<Self>) -> Result<OwnedRwLockWriteGuard<T>, TryLockError> {
+        match self.semaphore.try_take(self.max_readers()) {
+            Ok(()) => Ok(OwnedRwLockWriteGuard::new(self)),
+            Err(_) => Err(TryLockError(())),
+        }
+    }
+
+    fn max_readers(&self) -> usize {
+        self.max_readers as usize
     }
 
     /// Returns the value without locking: the borrow proves that there is no other user.
@@ -111,82 +188,9 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-/// The right to read a [`RwLock`]'s value.
-#[must_use = "the lock is released when the guard is dropped"]
-pub struct RwLockReadGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
-    _value: PhantomData<&'a T>,
-}
-
-impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
-    /// The caller has one permit.
-    fn new(lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
-        RwLockReadGuard {
-            lock,
-            _value: PhantomData,
-        }
-    }
-}
-
-impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the guard holds a permit: no writer has them all.
-        unsafe { &*self.lock.value.with(|value| value) }
-    }
-}
-
-impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
-    fn drop(&mut self) {
-        self.lock.semaphore.release(1);
-    }
-}
-
-/// The right to write a [`RwLock`]'s value.
-#[must_use = "the lock is released when the guard is dropped"]
-pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
-    _value: PhantomData<&'a mut T>,
-}
-
-impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// The caller has all permits.
-    fn new(lock: &'a RwLock<T>) -> RwLockWriteGuard<'a, T> {
-        RwLockWriteGuard {
-            lock,
-            _value: PhantomData,
-        }
-    }
-
-    /// Goes on as a reader, and lets other readers in; no writer comes in between.
-    pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
-        let lock = self.lock;
-        // All permits but one go back here, instead of all in the drop.
-        std::mem::forget(self);
-        let guard = RwLockReadGuard::new(lock);
-        lock.semaphore.release(PERMITS - 1);
-        guard
-    }
-}
-
-impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the guard holds all permits.
-        unsafe { &*self.lock.value.with(|value| value) }
-    }
-}
-
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard holds all permits, and is borrowed uniquely.
-        unsafe { &mut *self.lock.value.with_mut(|value| value) }
-    }
-}
-
-impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
-    fn drop(&mut self) {
-        self.lock.semaphore.release(PERMITS);
+impl<T: ?Sized> Lock for RwLock<T> {
+    fn semaphore(&self) -> &Semaphore {
+        &self.semaphore
     }
 }
 
@@ -210,17 +214,5 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
             Err(_) => out.field("value", &format_args!("<locked>")),
         };
         out.finish()
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
     }
 }
