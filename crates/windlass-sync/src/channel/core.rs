@@ -48,6 +48,7 @@ pub(super) enum Kind {
 pub(super) struct Core<T> {
     kind: Kind,
     senders: AtomicUsize,
+    weak_senders: AtomicUsize,
     receivers: AtomicUsize,
     /// A copy of the state's flag, for those who only ask.
     closed: AtomicBool,
@@ -61,14 +62,41 @@ pub(super) struct Core<T> {
 pub(super) struct State<T> {
     buffer: VecDeque<T>,
     closed: bool,
+    /// No receiver is left: what permits still send is dropped.
+    abandoned: bool,
+    /// Places that permits hold. A bounded channel keeps them free; a closed one waits for them.
+    reserved: usize,
     /// What was left of the batch when it was last counted under the lock; it can be less by now.
     batch_at_most: usize,
-    /// The payload is the value to send; none once it was taken.
-    senders: WaitList<Option<T>>,
+    senders: WaitList<Wanted<T>>,
     /// The payload is the value received.
     receivers: WaitList<Option<T>>,
     /// Those who wait for the end of the channel.
     watchers: WaitList<()>,
+}
+
+/// What a waiting sender wants.
+pub(super) enum Wanted<T> {
+    /// The value was taken.
+    Nothing,
+    /// To send this value.
+    Send(T),
+    /// So many places, for values that come later.
+    Places(usize),
+}
+
+impl<T> Wanted<T> {
+    /// Takes the value, if there is one to send.
+    #[inline]
+    pub(super) fn take_value(&mut self) -> Option<T> {
+        match std::mem::replace(self, Wanted::Nothing) {
+            Wanted::Send(value) => Some(value),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
 }
 
 /// A send that did not wait.
@@ -85,12 +113,15 @@ impl<T> Core<T> {
         Core {
             kind,
             senders: AtomicUsize::new(1),
+            weak_senders: AtomicUsize::new(0),
             receivers: AtomicUsize::new(1),
             closed: AtomicBool::new(false),
             batch: Padded(AtomicU64::new(0)),
             state: Mutex::new(State {
                 buffer: VecDeque::new(),
                 closed: false,
+                abandoned: false,
+                reserved: 0,
                 batch_at_most: 0,
                 senders: WaitList::new(),
                 receivers: WaitList::new(),
@@ -100,12 +131,23 @@ impl<T> Core<T> {
         }
     }
 
-    pub(super) fn capacity(&self) -> Option<usize> {
+    /// How many values the channel keeps.
+    pub(super) fn max_capacity(&self) -> usize {
         match self.kind {
-            Kind::Bounded(capacity) => Some(capacity),
-            Kind::Conflated => Some(1),
-            Kind::Unlimited => None,
+            Kind::Bounded(capacity) => capacity,
+            Kind::Conflated => 1,
+            Kind::Unlimited => usize::MAX,
         }
+    }
+
+    /// How many values could be sent now without waiting.
+    pub(super) fn capacity(&self) -> usize {
+        let Kind::Bounded(capacity) = self.kind else {
+            return self.max_capacity();
+        };
+        let state = self.state.lock();
+        let left = (self.batch.load(Ordering::Relaxed) / LEFT) as usize;
+        capacity.saturating_sub(state.buffer.len() + left + state.reserved)
     }
 
     /// Values in the buffer.
@@ -129,6 +171,34 @@ impl<T> Core<T> {
         self.senders.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn sender_count(&self) -> usize {
+        self.senders.load(Ordering::Relaxed)
+    }
+
+    /// Adds a sender unless the last one is gone. The exchange is atomic with the subtraction in
+    /// `drop_sender`: a channel that the last sender closes never gets another.
+    pub(super) fn add_sender_if_any(&self) -> bool {
+        let mut now = self.senders.load(Ordering::Relaxed);
+        while now > 0 {
+            // Relaxed: as in `add_sender`; the count carries nothing.
+            match self.senders.compare_exchange_weak(
+                now,
+                now + 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(changed) => now = changed,
+            }
+        }
+        false
+    }
+
+    /// The weak senders are only counted for users who ask.
+    pub(super) fn weak_senders(&self) -> &AtomicUsize {
+        &self.weak_senders
+    }
+
     pub(super) fn add_receiver(&self) {
         // Relaxed: as in `add_sender`.
         self.receivers.fetch_add(1, Ordering::Relaxed);
@@ -147,7 +217,10 @@ impl<T> Core<T> {
         // AcqRel: as in `drop_sender`.
         if self.receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.close();
-            let buffer = std::mem::take(&mut self.state.lock().buffer);
+            let mut state = self.state.lock();
+            state.abandoned = true;
+            let buffer = std::mem::take(&mut state.buffer);
+            drop(state);
             // Users' code: outside of the lock.
             super::drop_nested(buffer);
         }
@@ -203,13 +276,16 @@ impl<T> Core<T> {
 
     #[cold]
     fn notify_closed(&self, state: &mut State<T>, wakes: &mut WakeBatch) {
-        // Senders keep their values. Receivers wait only when nothing is left for them.
+        // Senders keep their values. Receivers wait only when nothing is left for them, and nothing
+        // comes any more from permits.
         state
             .senders
             .notify_while(Notification::Released, wakes, |_| true);
-        state
-            .receivers
-            .notify_while(Notification::Released, wakes, |_| true);
+        if state.reserved == 0 {
+            state
+                .receivers
+                .notify_while(Notification::Released, wakes, |_| true);
+        }
         state
             .watchers
             .notify_while(Notification::Released, wakes, |_| true);
@@ -217,11 +293,26 @@ impl<T> Core<T> {
     }
 
     fn let_senders_in(&self, state: &mut State<T>, wakes: &mut WakeBatch) {
-        while !wakes.is_full() && !state.senders.is_empty() && self.has_room(state) {
-            let waker = state.take_from_sender();
-            if let Some((value, waker)) = waker {
-                state.buffer.push_back(value);
-                wakes.extend(waker);
+        while !wakes.is_full()
+            && let Some(wanted) = state.senders.front()
+        {
+            let places = match wanted {
+                Wanted::Places(places) => *places,
+                Wanted::Send(_) | Wanted::Nothing => 1,
+            };
+            if !self.has_room_for(state, places) {
+                break;
+            }
+            match state.take_from_sender() {
+                Some((value, waker)) => {
+                    state.buffer.push_back(value);
+                    wakes.extend(waker);
+                }
+                None => {
+                    state.reserved += places;
+                    let waker = state.senders.notify_front(Notification::Served, |_| ());
+                    wakes.extend(waker.flatten());
+                }
             }
         }
         self.note_senders(state);
@@ -236,15 +327,22 @@ impl<T> Core<T> {
     /// True if one more value may be buffered.
     #[inline]
     fn has_room(&self, state: &mut State<T>) -> bool {
+        self.has_room_for(state, 1)
+    }
+
+    /// True if so many more values may be buffered.
+    #[inline]
+    fn has_room_for(&self, state: &mut State<T>, values: usize) -> bool {
         let Kind::Bounded(capacity) = self.kind else {
             return true;
         };
-        if state.buffer.len() + state.batch_at_most < capacity {
+        let taken = state.buffer.len() + state.reserved;
+        if taken + state.batch_at_most + values <= capacity {
             return true;
         }
         let left = self.batch.load(Ordering::Relaxed) / LEFT;
         state.batch_at_most = left as usize;
-        state.buffer.len() + state.batch_at_most < capacity
+        taken + state.batch_at_most + values <= capacity
     }
 
     // ---- sending ----
@@ -315,7 +413,7 @@ impl<T> Core<T> {
     #[inline]
     pub(super) unsafe fn poll_send(
         &self,
-        node: &Node<Option<T>>,
+        node: &Node<Wanted<T>>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
         let spent = ready!(spend(cx));
@@ -331,7 +429,7 @@ impl<T> Core<T> {
                 match notification {
                     Notification::Served => Ok(()),
                     // SAFETY: rule 4: the node is not linked.
-                    Notification::Released => match unsafe { node.payload(Option::take) } {
+                    Notification::Released => match unsafe { node.payload(Wanted::take_value) } {
                         Some(value) => Err(SendError(value)),
                         None => Ok(()),
                     },
@@ -346,11 +444,11 @@ impl<T> Core<T> {
     /// As for `poll_send`, and the node is idle.
     unsafe fn send_or_wait(
         &self,
-        node: &Node<Option<T>>,
+        node: &Node<Wanted<T>>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
         // SAFETY: rule 4: the node is idle.
-        let Some(value) = (unsafe { node.payload(Option::take) }) else {
+        let Some(value) = (unsafe { node.payload(Wanted::take_value) }) else {
             panic!("a send was polled again after it had ended");
         };
         let mut state = self.state.lock();
@@ -368,7 +466,7 @@ impl<T> Core<T> {
     unsafe fn send_or_wait_locked<'a>(
         &'a self,
         state: MutexGuard<'a, State<T>>,
-        node: &Node<Option<T>>,
+        node: &Node<Wanted<T>>,
         value: T,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
@@ -378,7 +476,7 @@ impl<T> Core<T> {
                 Offer::Closed(value) => Poll::Ready(Err(SendError(value))),
                 Offer::Full(value) => {
                     // SAFETY: rule 4: the node is idle. A panic of the clone finds the value there.
-                    unsafe { node.payload(|place| *place = Some(value)) };
+                    unsafe { node.payload(|place| *place = Wanted::Send(value)) };
                     let waker = cx.waker().clone();
                     // SAFETY: as the caller promises.
                     unsafe { state.senders.push(node, Some(waker)) };
@@ -396,12 +494,133 @@ impl<T> Core<T> {
     ///
     /// # Safety
     /// The caller owns the node.
-    pub(super) unsafe fn cancel_send(&self, node: &Node<Option<T>>) -> Option<T> {
+    pub(super) unsafe fn cancel_send(&self, node: &Node<Wanted<T>>) -> Option<T> {
         // SAFETY: as the caller promises; it was pushed, if at all, into this list.
         unsafe { node.withdraw(&self.state, |state| &mut state.senders) };
         node.reset();
         // SAFETY: rule 4: it is not linked any more. What was delivered is not there.
-        unsafe { node.payload(Option::take) }
+        unsafe { node.payload(Wanted::take_value) }
+    }
+
+    // ---- reserving ----
+
+    /// Reserves places if there are enough and no sender waits.
+    pub(super) fn try_reserve(&self, places: usize) -> Result<(), TrySendError<()>> {
+        self.change(|state, wakes| {
+            if state.closed {
+                return Err(TrySendError::Closed(()));
+            }
+            // No sender overtakes one that waits.
+            self.settle(state, wakes);
+            if !state.senders.is_empty() || !self.has_room_for(state, places) {
+                return Err(TrySendError::Full(()));
+            }
+            state.reserved += places;
+            Ok(())
+        })
+    }
+
+    /// Reserves as many places as the node's payload says, or waits for them.
+    ///
+    /// # Safety
+    /// The caller owns the node and keeps rule 2 of the wait list for it, with `cancel_reserve` in
+    /// its drop. If it is idle, its payload is `Wanted::Places(places)`.
+    pub(super) unsafe fn poll_reserve(
+        &self,
+        node: &Node<Wanted<T>>,
+        places: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<()>>> {
+        let spent = ready!(spend(cx));
+        let result = match node.status() {
+            // SAFETY: as the caller promises.
+            Status::Idle => ready!(unsafe { self.reserve_or_wait(node, places, cx) }),
+            _ => {
+                // SAFETY: as the caller promises; it was pushed into this list.
+                let notification = ready!(unsafe {
+                    node.poll_notified(cx, &self.state, |state| &mut state.senders)
+                });
+                node.reset();
+                match notification {
+                    Notification::Served => Ok(()),
+                    Notification::Released => Err(SendError(())),
+                }
+            }
+        };
+        spent.made_progress();
+        Poll::Ready(result)
+    }
+
+    /// # Safety
+    /// As for `poll_reserve`, and the node is idle.
+    unsafe fn reserve_or_wait(
+        &self,
+        node: &Node<Wanted<T>>,
+        places: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<()>>> {
+        // Users' code: before the lock.
+        let waker = cx.waker().clone();
+        self.change(|state, wakes| {
+            if state.closed {
+                return Poll::Ready(Err(SendError(())));
+            }
+            self.settle(state, wakes);
+            if state.senders.is_empty() && self.has_room_for(state, places) {
+                state.reserved += places;
+                return Poll::Ready(Ok(()));
+            }
+            // SAFETY: as the caller promises.
+            unsafe { state.senders.push(node, Some(waker)) };
+            // As in `send_or_wait_locked`.
+            self.batch.fetch_or(SENDERS_WAIT, Ordering::Relaxed);
+            Poll::Pending
+        })
+    }
+
+    /// Withdraws a wait for places; those that it was given go back.
+    ///
+    /// # Safety
+    /// The caller owns the node.
+    pub(super) unsafe fn cancel_reserve(&self, node: &Node<Wanted<T>>, places: usize) {
+        // SAFETY: as the caller promises; it was pushed, if at all, into this list. A big request
+        // may have held up those behind it: `change` lets them in.
+        let waker = self.change(|state, _| unsafe { state.senders.remove(node) });
+        drop(waker);
+        if node.status() == Status::Notified(Notification::Served) {
+            self.release(places);
+        }
+        node.reset();
+    }
+
+    /// Gives reserved places back.
+    pub(super) fn release(&self, places: usize) {
+        self.change(|state, _| state.reserved -= places);
+    }
+
+    /// Sends into a reserved place. Values of permits arrive after a close, too; only without a
+    /// receiver they are dropped.
+    pub(super) fn send_reserved(&self, value: T) {
+        let dropped = self.change(|state, wakes| {
+            state.reserved -= 1;
+            if state.abandoned {
+                return Some(value);
+            }
+            if !state.receivers.is_empty() {
+                let waker = state
+                    .receivers
+                    .notify_front(Notification::Served, |place| *place = Some(value));
+                wakes.extend(waker.flatten());
+                return None;
+            }
+            let replaced = match self.kind {
+                Kind::Conflated => state.buffer.pop_back(),
+                Kind::Bounded(_) | Kind::Unlimited => None,
+            };
+            state.buffer.push_back(value);
+            replaced
+        });
+        drop(dropped);
     }
 
     // ---- receiving ----
@@ -413,7 +632,7 @@ impl<T> Core<T> {
     ) -> Result<T, TryRecvError> {
         self.change(|state, wakes| match take(state, wakes) {
             Some(value) => Ok(value),
-            None if state.closed => Err(TryRecvError::Closed),
+            None if state.has_ended() => Err(TryRecvError::Closed),
             None => Err(TryRecvError::Empty),
         })
     }
@@ -435,7 +654,7 @@ impl<T> Core<T> {
             Status::Idle => {
                 let taken = self.change(|state, wakes| match take(state, wakes) {
                     Some(value) => Some(Ok(value)),
-                    None if state.closed => Some(Err(RecvError)),
+                    None if state.has_ended() => Some(Err(RecvError)),
                     None => {
                         let waker = cx.waker().clone();
                         // SAFETY: as the caller promises; the node is idle.
@@ -594,6 +813,11 @@ impl<T> Core<T> {
 }
 
 impl<T> State<T> {
+    /// True if nothing comes any more, from permits neither.
+    fn has_ended(&self) -> bool {
+        self.closed && self.reserved == 0
+    }
+
     /// The oldest value: from the buffer, or from the hand of the first sender that waits.
     pub(super) fn take(&mut self, wakes: &mut WakeBatch) -> Option<T> {
         if let Some(value) = self.buffer.pop_front() {
@@ -604,11 +828,11 @@ impl<T> State<T> {
         Some(value)
     }
 
+    /// The value of the first sender that waits; none if there is no sender, or it waits for
+    /// places.
     fn take_from_sender(&mut self) -> Option<(T, Option<std::task::Waker>)> {
-        let mut value = None;
-        let waker = self
-            .senders
-            .notify_front(Notification::Served, |place| value = place.take())?;
-        Some((value?, waker))
+        let value = self.senders.front()?.take_value()?;
+        let waker = self.senders.notify_front(Notification::Served, |_| ())?;
+        Some((value, waker))
     }
 }

@@ -23,8 +23,10 @@ mod error;
 pub mod mpmc;
 pub mod mpsc;
 pub mod oneshot;
+mod permit;
 mod sender;
 pub mod watch;
+mod weak_sender;
 mod within;
 
 use self::core::Kind;

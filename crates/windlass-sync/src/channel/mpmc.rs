@@ -21,12 +21,15 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use windlass_core::sync::Arc;
+use windlass_core::sync::atomic::Ordering;
 
 use super::core::{Core, Kind};
 use crate::wait_list::{Node, Status};
 
 pub use super::error::{RecvError, SendError, TryRecvError, TrySendError};
+pub use super::permit::{OwnedPermit, Permit, PermitIterator};
 pub use super::sender::{Closed, Send, Sender};
+pub use super::weak_sender::WeakSender;
 pub use super::within::{RecvWithinError, SendWithinError};
 
 /// A channel without a buffer: a send ends when a receiver takes the value from its hand.
@@ -130,9 +133,25 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// Returns how many values the channel keeps; none if it has no limit. A rendezvous keeps 0.
-    pub fn capacity(&self) -> Option<usize> {
+    /// Returns how many values can be sent now without waiting; `usize::MAX` without a limit.
+    pub fn capacity(&self) -> usize {
         self.core.capacity()
+    }
+
+    /// Returns how many values the channel keeps; `usize::MAX` without a limit. A rendezvous
+    /// keeps 0.
+    pub fn max_capacity(&self) -> usize {
+        self.core.max_capacity()
+    }
+
+    /// Returns the number of senders.
+    pub fn sender_strong_count(&self) -> usize {
+        self.core.sender_count()
+    }
+
+    /// Returns the number of weak senders.
+    pub fn sender_weak_count(&self) -> usize {
+        self.core.weak_senders().load(Ordering::Relaxed)
     }
 
     /// True if both receive from the same channel.

@@ -24,13 +24,16 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use windlass_core::sync::Arc;
+use windlass_core::sync::atomic::Ordering;
 use windlass_core::task::spend;
 
 use super::core::{Core, Kind};
 use crate::wait_list::Status;
 
 pub use super::error::{RecvError, SendError, TryRecvError, TrySendError};
+pub use super::permit::{OwnedPermit, Permit, PermitIterator};
 pub use super::sender::{Closed, Send, Sender};
+pub use super::weak_sender::WeakSender;
 pub use super::within::{RecvWithinError, SendWithinError};
 
 /// A channel without a buffer: a send ends when the receiver takes the value from its hand.
@@ -198,9 +201,25 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// Returns how many values the channel keeps; none if it has no limit. A rendezvous keeps 0.
-    pub fn capacity(&self) -> Option<usize> {
+    /// Returns how many values can be sent now without waiting; `usize::MAX` without a limit.
+    pub fn capacity(&self) -> usize {
         self.core.capacity()
+    }
+
+    /// Returns how many values the channel keeps; `usize::MAX` without a limit. A rendezvous
+    /// keeps 0.
+    pub fn max_capacity(&self) -> usize {
+        self.core.max_capacity()
+    }
+
+    /// Returns the number of senders.
+    pub fn sender_strong_count(&self) -> usize {
+        self.core.sender_count()
+    }
+
+    /// Returns the number of weak senders.
+    pub fn sender_weak_count(&self) -> usize {
+        self.core.weak_senders().load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -290,6 +309,21 @@ impl<T> UnboundedSender<T> {
         self.0.closed()
     }
 
+    /// Makes a sender that does not keep the channel open.
+    pub fn downgrade(&self) -> WeakUnboundedSender<T> {
+        WeakUnboundedSender(self.0.downgrade())
+    }
+
+    /// Returns the number of senders.
+    pub fn strong_count(&self) -> usize {
+        self.0.strong_count()
+    }
+
+    /// Returns the number of weak senders.
+    pub fn weak_count(&self) -> usize {
+        self.0.weak_count()
+    }
+
     /// True if both send into the same channel.
     pub fn same_channel(&self, other: &UnboundedSender<T>) -> bool {
         self.0.same_channel(&other.0)
@@ -299,6 +333,38 @@ impl<T> UnboundedSender<T> {
 impl<T> Clone for UnboundedSender<T> {
     fn clone(&self) -> Self {
         UnboundedSender(self.0.clone())
+    }
+}
+
+/// Gives an [`UnboundedSender`] while there is another one; does not keep the channel open.
+pub struct WeakUnboundedSender<T>(WeakSender<T>);
+
+impl<T> WeakUnboundedSender<T> {
+    /// Returns a sender; none if the last one is gone.
+    pub fn upgrade(&self) -> Option<UnboundedSender<T>> {
+        self.0.upgrade().map(UnboundedSender)
+    }
+
+    /// Returns the number of senders.
+    pub fn strong_count(&self) -> usize {
+        self.0.strong_count()
+    }
+
+    /// Returns the number of weak senders.
+    pub fn weak_count(&self) -> usize {
+        self.0.weak_count()
+    }
+}
+
+impl<T> Clone for WeakUnboundedSender<T> {
+    fn clone(&self) -> Self {
+        WeakUnboundedSender(self.0.clone())
+    }
+}
+
+impl<T> fmt::Debug for WeakUnboundedSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakUnboundedSender").field(&self.0).finish()
     }
 }
 

@@ -6,9 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use windlass_core::sync::Arc;
+use windlass_core::sync::atomic::Ordering;
 
-use super::core::Core;
+use super::core::{Core, Wanted};
 use super::error::{SendError, TrySendError};
+use super::weak_sender::WeakSender;
 use crate::wait_list::{Node, Status};
 
 /// Sends into a channel; clones send into the same one. The last one that is dropped closes it.
@@ -25,7 +27,7 @@ impl<T> Sender<T> {
     pub fn send(&self, value: T) -> Send<'_, T> {
         Send {
             core: &self.core,
-            node: Node::new(Some(value)),
+            node: Node::new(Wanted::Send(value)),
         }
     }
 
@@ -62,9 +64,30 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Returns how many values the channel keeps; none if it has no limit. A rendezvous keeps 0.
-    pub fn capacity(&self) -> Option<usize> {
+    /// Returns how many values can be sent now without waiting; `usize::MAX` without a limit.
+    pub fn capacity(&self) -> usize {
         self.core.capacity()
+    }
+
+    /// Returns how many values the channel keeps; `usize::MAX` without a limit. A rendezvous
+    /// keeps 0.
+    pub fn max_capacity(&self) -> usize {
+        self.core.max_capacity()
+    }
+
+    /// Makes a sender that does not keep the channel open.
+    pub fn downgrade(&self) -> WeakSender<T> {
+        WeakSender::new(self.core.clone())
+    }
+
+    /// Returns the number of senders.
+    pub fn strong_count(&self) -> usize {
+        self.core.sender_count()
+    }
+
+    /// Returns the number of weak senders.
+    pub fn weak_count(&self) -> usize {
+        self.core.weak_senders().load(Ordering::Relaxed)
     }
 
     /// True if the channel keeps as many values as it may: `try_send` would hand the value back,
@@ -98,7 +121,7 @@ impl<T> Drop for Sender<T> {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Send<'a, T> {
     core: &'a Core<T>,
-    node: Node<Option<T>>,
+    node: Node<Wanted<T>>,
 }
 
 impl<T> Send<'_, T> {

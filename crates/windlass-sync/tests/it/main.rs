@@ -9,6 +9,7 @@
 mod cancel;
 mod channel;
 mod guards;
+mod permits;
 mod set_once;
 #[path = "../../../windlass-runtime/tests/it/support.rs"]
 mod support;

@@ -135,3 +135,38 @@ fn channel_each_value_of_two_senders_arrives_once() {
         assert_eq!(got, [1, 2]);
     });
 }
+
+#[test]
+fn channel_a_reserve_meets_a_receive() {
+    loom::model(|| {
+        let (sender, mut receiver) = mpsc::channel(1);
+        sender.try_send(1).unwrap();
+        let thread = loom::thread::spawn(move || {
+            // Sleeps until there is room; a lost wake-up is a deadlock.
+            windlass_core::block_on(sender.reserve()).unwrap().send(2);
+        });
+        assert_eq!(windlass_core::block_on(receiver.recv()).ok(), Some(1));
+        assert_eq!(windlass_core::block_on(receiver.recv()).ok(), Some(2));
+        assert!(windlass_core::block_on(receiver.recv()).is_err());
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn channel_a_weak_sender_never_opens_a_closed_channel() {
+    loom::model(|| {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let weak = sender.downgrade();
+        let thread = loom::thread::spawn(move || drop(sender));
+        let sent = match weak.upgrade() {
+            Some(sender) => {
+                sender.try_send(1).unwrap();
+                true
+            }
+            None => false,
+        };
+        thread.join().unwrap();
+        assert_eq!(receiver.try_recv().is_ok(), sent);
+        assert!(receiver.is_closed());
+    });
+}
