@@ -56,9 +56,9 @@ impl Subscription {
     pub async fn changed(&mut self) -> Result<GroupChange, Missed> {
         match self.changes.recv().await {
             Ok(change) => Ok(change),
-            Err(broadcast::RecvError::Lagged(missed)) => Err(Missed(missed)),
+            Err(broadcast::error::RecvError::Lagged(missed)) => Err(Missed(missed)),
             // The group keeps its sender while it has subscribers.
-            Err(broadcast::RecvError::Closed) => std::future::pending().await,
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
     }
 }

@@ -134,7 +134,7 @@ impl<T: Send + 'static> Inlet<T> {
         let receiver = &mut self.receiver;
         let next = || match receiver.try_recv() {
             Ok(item) => item.map(NextRecord::One),
-            Err(mpsc::TryRecvError::Empty) => Ok(NextRecord::Nothing),
+            Err(mpsc::error::TryRecvError::Empty) => Ok(NextRecord::Nothing),
             Err(_) => Ok(NextRecord::End),
         };
         let result = self.records.run(invocation, next, publish);

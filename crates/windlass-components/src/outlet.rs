@@ -171,7 +171,7 @@ impl Shared {
 impl<T> Orders<T> {
     /// The next message; none when the run ends.
     pub(crate) async fn next(&mut self) -> Option<T> {
-        self.receiver.recv().await.ok()
+        self.receiver.recv().await
     }
 }
 

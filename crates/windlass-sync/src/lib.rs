@@ -23,4 +23,4 @@ pub(crate) mod wait_list;
 mod waker_id;
 
 pub use cancel::{CancellationToken, Cancelled, DropGuard};
-pub use limit::Limit;
+pub use limit::{Cut, Limit};

@@ -1,5 +1,7 @@
 //! How long an operation may wait: a deadline, a token, or both.
 
+use std::error::Error;
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -90,6 +92,24 @@ pub enum Cut {
     /// The deadline has passed.
     TimedOut,
 }
+
+impl Cut {
+    /// True if the deadline has passed.
+    pub fn is_timeout(self) -> bool {
+        self == Cut::TimedOut
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cut::Cancelled => "the token was cancelled while the operation waited",
+            Cut::TimedOut => "the deadline passed while the operation waited",
+        })
+    }
+}
+
+impl Error for Cut {}
 
 impl From<Duration> for Limit<'_> {
     fn from(time: Duration) -> Self {

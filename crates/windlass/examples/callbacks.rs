@@ -77,7 +77,7 @@ fn main() -> windlass::Result<()> {
         let (ask, questions) = mpmc::rendezvous::<Question>();
         let answering = windlass::spawn(async move {
             let mut asked = 0;
-            while let Ok((a, b, answer)) = questions.recv().await {
+            while let Some((a, b, answer)) = questions.recv().await {
                 windlass::time::sleep(Duration::from_millis(2)).await;
                 let _ = answer.send(a.cmp(b) as i32);
                 asked += 1;

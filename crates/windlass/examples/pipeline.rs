@@ -24,7 +24,7 @@ async fn main() -> windlass::Result<()> {
         began.elapsed()
     });
     let parser = spawn(async move {
-        while let Ok(line) = parse.recv().await {
+        while let Some(line) = parse.recv().await {
             let Ok(number) = line.parse() else { continue };
             if numbers.send(number).await.is_err() {
                 break;
@@ -33,7 +33,7 @@ async fn main() -> windlass::Result<()> {
     });
     let sink = spawn(async move {
         let mut total = 0;
-        while let Ok(number) = sum.recv().await {
+        while let Some(number) = sum.recv().await {
             sleep(Duration::from_millis(2)).await;
             total += number;
         }

@@ -58,7 +58,7 @@ pub mod sync {
         RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
         SetError, SetOnce, SetOnceError, TryAcquireError, TryLockError,
     };
-    pub use windlass_sync::{CancellationToken, Cancelled, DropGuard, Limit};
+    pub use windlass_sync::{CancellationToken, Cancelled, Cut, DropGuard, Limit};
 
     /// Futures that a caller may want to name.
     pub mod futures {

@@ -410,7 +410,7 @@ fn add_channels(commands: &mut Commands) {
     });
     commands.add(
         |ChannelReceive(receiver): ChannelReceive, completer: Completer| {
-            completer.spawn(async move { receiver.recv().await.map_err(|_| closed()) });
+            completer.spawn(async move { receiver.recv().await.ok_or_else(closed) });
         },
     );
     commands.add(|Select(receivers): Select, completer: Completer| {
@@ -429,11 +429,11 @@ async fn select(receivers: &[mpmc::Receiver<Payload>]) -> Result<Payload, YieldE
                 continue;
             };
             match Pin::new(receive).poll(cx) {
-                Poll::Ready(Ok(value)) => {
+                Poll::Ready(Some(value)) => {
                     let place = Payload::Int(place as i64);
                     return Poll::Ready(Ok(vec![place, value].into()));
                 }
-                Poll::Ready(Err(_)) => *slot = None,
+                Poll::Ready(None) => *slot = None,
                 Poll::Pending => {}
             }
         }

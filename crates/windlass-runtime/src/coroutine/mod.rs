@@ -8,7 +8,7 @@
 //! fn add_up(numbers: channel::mpmc::Receiver<u32>) -> u32 {
 //!     let mut sum = 0;
 //!     // An ordinary loop in an ordinary function; `wait` suspends the coroutine, not the worker.
-//!     while let Ok(number) = coroutine::wait(numbers.recv()) {
+//!     while let Some(number) = coroutine::wait(numbers.recv()) {
 //!         sum += number;
 //!     }
 //!     sum

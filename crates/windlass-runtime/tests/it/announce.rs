@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::thread;
 
 use windlass_core::block_on;
-use windlass_sync::channel::oneshot::{RecvError, TryRecvError};
-use windlass_sync::channel::watch::SendError;
+use windlass_sync::channel::oneshot::error::TryRecvError;
+use windlass_sync::channel::watch::error::SendError;
 use windlass_sync::channel::{broadcast, oneshot, watch};
 
 use crate::support::{Drops, counting, join, panic_message, poll_once, poll_with, runtime, wait};
@@ -31,12 +31,12 @@ fn a_oneshot_delivers_hands_back_or_says_so() {
     assert!(poll_once(&mut receiver).is_pending());
     drop(sender);
     assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
-    assert_eq!(poll_once(&mut receiver), Poll::Ready(Err(RecvError)));
+    assert!(matches!(poll_once(&mut receiver), Poll::Ready(Err(_))));
 
     let (sender, mut receiver) = oneshot::channel();
     receiver.close();
     assert_eq!(sender.send(3), Err(3));
-    assert_eq!(poll_once(&mut receiver), Poll::Ready(Err(RecvError)));
+    assert!(matches!(poll_once(&mut receiver), Poll::Ready(Err(_))));
 
     let (sender, mut receiver) = oneshot::channel();
     sender.send(4).unwrap();
@@ -111,7 +111,7 @@ fn every_receiver_of_a_broadcast_gets_every_value() {
     assert_eq!([second.try_recv(), second.try_recv()], [Ok(1), Ok(2)]);
     assert_eq!(late.try_recv(), Ok(2));
     assert!(sender.is_empty(), "everybody has seen everything");
-    assert_eq!(first.try_recv(), Err(broadcast::TryRecvError::Empty));
+    assert_eq!(first.try_recv(), Err(broadcast::error::TryRecvError::Empty));
     drop((first, second, late));
     assert_eq!(sender.send(3), Err(SendError(3)));
 }
@@ -123,12 +123,18 @@ fn a_slow_receiver_is_told_once_what_it_missed() {
         sender.send(value).unwrap();
     }
     assert_eq!(slow.len(), 5);
-    assert_eq!(slow.try_recv(), Err(broadcast::TryRecvError::Lagged(3)));
+    assert_eq!(
+        slow.try_recv(),
+        Err(broadcast::error::TryRecvError::Lagged(3))
+    );
     assert_eq!([slow.try_recv(), slow.try_recv()], [Ok(3), Ok(4)]);
     sender.send(5).unwrap();
     drop(sender);
     assert_eq!(block_on(slow.recv()), Ok(5));
-    assert_eq!(block_on(slow.recv()), Err(broadcast::RecvError::Closed));
+    assert_eq!(
+        block_on(slow.recv()),
+        Err(broadcast::error::RecvError::Closed)
+    );
 }
 
 #[test]
@@ -146,13 +152,16 @@ fn a_receiver_cannot_miss_what_it_has_taken() {
     assert_eq!(block_on(receiver.recv()), Ok(1));
     assert_eq!(
         block_on(receiver.recv()),
-        Err(broadcast::RecvError::Lagged(8))
+        Err(broadcast::error::RecvError::Lagged(8))
     );
     assert_eq!(block_on(receiver.recv()), Ok(10));
     drop(sender);
     let left: Vec<_> = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
     assert_eq!(left, [11, 12, 13, 14, 15, 16, 17]);
-    assert_eq!(receiver.try_recv(), Err(broadcast::TryRecvError::Closed));
+    assert_eq!(
+        receiver.try_recv(),
+        Err(broadcast::error::TryRecvError::Closed)
+    );
 }
 
 /// Counts its clones.
@@ -201,8 +210,10 @@ fn a_broadcast_wakes_everybody_who_waits() {
                 loop {
                     match receiver.recv().await {
                         Ok(value) => sum += value,
-                        Err(broadcast::RecvError::Lagged(missed)) => panic!("missed {missed}"),
-                        Err(broadcast::RecvError::Closed) => return sum,
+                        Err(broadcast::error::RecvError::Lagged(missed)) => {
+                            panic!("missed {missed}")
+                        }
+                        Err(broadcast::error::RecvError::Closed) => return sum,
                     }
                 }
             })

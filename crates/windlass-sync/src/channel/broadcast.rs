@@ -7,7 +7,7 @@
 //! capacity: it visits the lock once for all of them, and what it has taken it cannot miss.
 //!
 //! ```
-//! use windlass_sync::channel::broadcast::{self, RecvError};
+//! use windlass_sync::channel::broadcast::{self, error::RecvError};
 //!
 //! # windlass_core::block_on(async {
 //! let (sender, mut first) = broadcast::channel(2);
@@ -18,12 +18,11 @@
 //! assert_eq!(first.recv().await, Err(RecvError::Lagged(1)));
 //! assert_eq!(first.recv().await, Ok(2));
 //! # drop(second);
-//! # Ok::<(), broadcast::SendError<i32>>(())
+//! # Ok::<(), broadcast::error::SendError<i32>>(())
 //! # }).unwrap();
 //! ```
 
 use std::collections::VecDeque;
-use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -33,7 +32,7 @@ use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::sync::{Arc, Mutex};
 use windlass_core::task::spend;
 
-pub use super::error::SendError;
+use self::error::{RecvError, SendError, TryRecvError};
 use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 /// The most that a receiver takes under the lock at once: enough to make the lock cheap per value,
@@ -437,59 +436,6 @@ impl<T> Drop for Recv<'_, T> {
     }
 }
 
-/// Why there is no value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecvError {
-    /// All senders are gone, and everything was received.
-    Closed,
-    /// The receiver was too slow and missed this many values; it goes on with the oldest left.
-    Lagged(u64),
-}
-
-/// Why there is no value at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TryRecvError {
-    /// There is no value now.
-    Empty,
-    /// All senders are gone, and everything was received.
-    Closed,
-    /// The receiver was too slow and missed this many values; it goes on with the oldest left.
-    Lagged(u64),
-}
-
-impl fmt::Display for RecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        TryRecvError::from(*self).fmt(f)
-    }
-}
-
-impl From<RecvError> for TryRecvError {
-    fn from(error: RecvError) -> Self {
-        match error {
-            RecvError::Closed => TryRecvError::Closed,
-            RecvError::Lagged(missed) => TryRecvError::Lagged(missed),
-        }
-    }
-}
-
-impl fmt::Display for TryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TryRecvError::Empty => f.write_str("nothing was sent; use recv() to wait for a value"),
-            TryRecvError::Closed => {
-                f.write_str("all senders are gone and everything was received; stop receiving")
-            }
-            TryRecvError::Lagged(missed) => write!(
-                f,
-                "this receiver was too slow and missed {missed} values; go on with the next, or make the channel larger"
-            ),
-        }
-    }
-}
-
-impl Error for RecvError {}
-impl Error for TryRecvError {}
-
 impl<T> Shared<T> {
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct(name);
@@ -520,4 +466,60 @@ impl<T> fmt::Debug for Recv<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.receiver.shared.debug("Recv", f)
     }
+}
+
+/// What can go wrong with a broadcast channel.
+pub mod error {
+    use std::error::Error;
+    use std::fmt;
+
+    pub use crate::channel::error::SendError;
+
+    /// Why there is no value.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RecvError {
+        /// All senders are gone, and everything was received.
+        Closed,
+        /// The receiver was too slow and missed this many values; it goes on with the oldest left.
+        Lagged(u64),
+    }
+
+    /// Why there is no value at once.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TryRecvError {
+        /// There is no value now.
+        Empty,
+        /// All senders are gone, and everything was received.
+        Closed,
+        /// The receiver was too slow and missed this many values; it goes on with the oldest left.
+        Lagged(u64),
+    }
+
+    impl fmt::Display for RecvError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            TryRecvError::from(*self).fmt(f)
+        }
+    }
+
+    impl From<RecvError> for TryRecvError {
+        fn from(error: RecvError) -> Self {
+            match error {
+                RecvError::Closed => TryRecvError::Closed,
+                RecvError::Lagged(missed) => TryRecvError::Lagged(missed),
+            }
+        }
+    }
+
+    impl fmt::Display for TryRecvError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                TryRecvError::Empty => f.write_str("channel empty"),
+                TryRecvError::Closed => f.write_str("channel closed"),
+                TryRecvError::Lagged(missed) => write!(f, "channel lagged by {missed}"),
+            }
+        }
+    }
+
+    impl Error for RecvError {}
+    impl Error for TryRecvError {}
 }

@@ -25,7 +25,7 @@ use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use windlass_core::sync::{Mutex, MutexGuard, Padded};
 use windlass_core::task::spend;
 
-use super::error::{RecvError, SendError, TryRecvError, TrySendError};
+use super::error::{SendError, TryRecvError, TrySendError};
 use crate::wait_list::{Node, Notification, Status, WaitList, WakeBatch};
 
 const SENDERS_WAIT: u64 = 1;
@@ -632,7 +632,7 @@ impl<T> Core<T> {
     ) -> Result<T, TryRecvError> {
         self.change(|state, wakes| match take(state, wakes) {
             Some(value) => Ok(value),
-            None if state.has_ended() => Err(TryRecvError::Closed),
+            None if state.has_ended() => Err(TryRecvError::Disconnected),
             None => Err(TryRecvError::Empty),
         })
     }
@@ -648,13 +648,13 @@ impl<T> Core<T> {
         node: &Node<Option<T>>,
         cx: &mut Context<'_>,
         take: impl FnOnce(&mut State<T>, &mut WakeBatch) -> Option<T>,
-    ) -> Poll<Result<T, RecvError>> {
+    ) -> Poll<Option<T>> {
         let spent = ready!(spend(cx));
         let result = match node.status() {
             Status::Idle => {
                 let taken = self.change(|state, wakes| match take(state, wakes) {
-                    Some(value) => Some(Ok(value)),
-                    None if state.has_ended() => Some(Err(RecvError)),
+                    Some(value) => Some(Some(value)),
+                    None if state.has_ended() => Some(None),
                     None => {
                         let waker = cx.waker().clone();
                         // SAFETY: as the caller promises; the node is idle.
@@ -674,7 +674,7 @@ impl<T> Core<T> {
                 });
                 node.reset();
                 // SAFETY: rule 4: the node is not linked.
-                unsafe { node.payload(Option::take) }.ok_or(RecvError)
+                unsafe { node.payload(Option::take) }
             }
         };
         spent.made_progress();

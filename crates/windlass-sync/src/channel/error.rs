@@ -16,17 +16,13 @@ pub enum TrySendError<T> {
     Closed(T),
 }
 
-/// The channel is closed and empty: nothing will come any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecvError;
-
 /// There is no value to be had at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
     /// There is no value now.
     Empty,
     /// The channel is closed and empty: nothing will come any more.
-    Closed,
+    Disconnected,
 }
 
 impl<T> SendError<T> {
@@ -61,12 +57,6 @@ impl<T> From<SendError<T>> for TrySendError<T> {
     }
 }
 
-impl From<RecvError> for TryRecvError {
-    fn from(RecvError: RecvError) -> Self {
-        TryRecvError::Closed
-    }
-}
-
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SendError(..)")
@@ -82,42 +72,30 @@ impl<T> fmt::Debug for TrySendError<T> {
     }
 }
 
-const SEND_CLOSED: &str = "the channel is closed; take the value back and stop sending";
-const RECV_CLOSED: &str = "the channel is closed and empty; stop receiving";
-
 impl<T> fmt::Display for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(SEND_CLOSED)
+        f.write_str("channel closed")
     }
 }
 
 impl<T> fmt::Display for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TrySendError::Full(_) => {
-                "the channel has no room; take the value back, and use send() to wait for room"
-            }
-            TrySendError::Closed(_) => SEND_CLOSED,
+            TrySendError::Full(_) => "no available capacity",
+            TrySendError::Closed(_) => "channel closed",
         })
-    }
-}
-
-impl fmt::Display for RecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(RECV_CLOSED)
     }
 }
 
 impl fmt::Display for TryRecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TryRecvError::Empty => "the channel is empty; use recv() to wait for a value",
-            TryRecvError::Closed => RECV_CLOSED,
+            TryRecvError::Empty => "receiving on an empty channel",
+            TryRecvError::Disconnected => "receiving on a closed channel",
         })
     }
 }
 
 impl<T> Error for SendError<T> {}
 impl<T> Error for TrySendError<T> {}
-impl Error for RecvError {}
 impl Error for TryRecvError {}

@@ -8,9 +8,9 @@
 //! let other_worker = worker.clone();
 //! jobs.send("sweep").await?;
 //! jobs.send("scrub").await?;
-//! assert_eq!(worker.recv().await, Ok("sweep"));
-//! assert_eq!(other_worker.recv().await, Ok("scrub"));
-//! # Ok::<(), mpmc::SendError<&str>>(())
+//! assert_eq!(worker.recv().await, Some("sweep"));
+//! assert_eq!(other_worker.recv().await, Some("scrub"));
+//! # Ok::<(), mpmc::error::SendError<&str>>(())
 //! # }).unwrap();
 //! ```
 
@@ -24,13 +24,18 @@ use windlass_core::sync::Arc;
 use windlass_core::sync::atomic::Ordering;
 
 use super::core::{Core, Kind};
+use super::error::TryRecvError;
 use crate::wait_list::{Node, Status};
 
-pub use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 pub use super::permit::{OwnedPermit, Permit, PermitIterator};
 pub use super::sender::{Closed, Send, Sender};
 pub use super::weak_sender::WeakSender;
-pub use super::within::{RecvWithinError, SendWithinError};
+
+/// What can go wrong with a channel.
+pub mod error {
+    pub use crate::channel::error::{SendError, TryRecvError, TrySendError};
+    pub use crate::channel::within::{SendTimeoutError, SendWithinError};
+}
 
 /// A channel without a buffer: a send ends when a receiver takes the value from its hand.
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
@@ -73,7 +78,7 @@ pub struct Receiver<T> {
 
 impl<T> Receiver<T> {
     /// Takes the oldest value, and waits for one if there is none; receivers are served in the
-    /// order in which they came. An error says that the channel is closed and empty.
+    /// order in which they came. None says that the channel is closed and empty.
     ///
     /// Cancel-safe: a value that reached a dropped future goes to the next receiver, or back to the
     /// front of the channel.
@@ -94,7 +99,7 @@ impl<T> Receiver<T> {
     /// # Panics
     /// Inside a task: it would block its worker.
     #[track_caller]
-    pub fn blocking_recv(&self) -> Result<T, RecvError> {
+    pub fn blocking_recv(&self) -> Option<T> {
         windlass_core::block_on(self.recv())
     }
 
@@ -103,7 +108,7 @@ impl<T> Receiver<T> {
     /// A receiver that returned pending keeps its place in the queue until it is polled again or
     /// dropped, and a value may be handed to it meanwhile. Where the wait may be given up, use
     /// [`Receiver::recv`].
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let node = self.node.get_or_insert_with(|| Box::pin(Node::new(None)));
         // SAFETY: the node is ours and pinned by its box, and our drop takes it out.
         unsafe {
@@ -186,7 +191,7 @@ impl<T> Stream for Receiver<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        self.poll_recv(cx).map(Result::ok)
+        self.poll_recv(cx)
     }
 }
 
@@ -198,7 +203,7 @@ pub struct Recv<'a, T> {
 }
 
 impl<T> Future for Recv<'_, T> {
-    type Output = Result<T, RecvError>;
+    type Output = Option<T>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

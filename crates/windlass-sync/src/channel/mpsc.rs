@@ -10,9 +10,9 @@
 //! let (sender, mut receiver) = mpsc::channel(8);
 //! sender.send("hello").await?;
 //! drop(sender);
-//! assert_eq!(receiver.recv().await, Ok("hello"));
-//! assert_eq!(receiver.recv().await, Err(mpsc::RecvError));
-//! # Ok::<(), mpsc::SendError<&str>>(())
+//! assert_eq!(receiver.recv().await, Some("hello"));
+//! assert_eq!(receiver.recv().await, None);
+//! # Ok::<(), mpsc::error::SendError<&str>>(())
 //! # }).unwrap();
 //! ```
 
@@ -28,13 +28,18 @@ use windlass_core::sync::atomic::Ordering;
 use windlass_core::task::spend;
 
 use super::core::{Core, Kind};
+use super::error::{SendError, TryRecvError};
 use crate::wait_list::Status;
 
-pub use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 pub use super::permit::{OwnedPermit, Permit, PermitIterator};
 pub use super::sender::{Closed, Send, Sender};
 pub use super::weak_sender::WeakSender;
-pub use super::within::{RecvWithinError, SendWithinError};
+
+/// What can go wrong with a channel.
+pub mod error {
+    pub use crate::channel::error::{SendError, TryRecvError, TrySendError};
+    pub use crate::channel::within::{SendTimeoutError, SendWithinError};
+}
 
 /// A channel without a buffer: a send ends when the receiver takes the value from its hand.
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
@@ -106,8 +111,8 @@ pub struct Receiver<T> {
 pub type UnboundedReceiver<T> = Receiver<T>;
 
 impl<T> Receiver<T> {
-    /// Takes the oldest value, and waits for one if there is none. An error says that the channel
-    /// is closed and empty.
+    /// Takes the oldest value, and waits for one if there is none. None says that the channel is
+    /// closed and empty.
     ///
     /// Cancel-safe: a value that reached a dropped future is the next one received.
     pub fn recv(&mut self) -> Recv<'_, T> {
@@ -122,7 +127,7 @@ impl<T> Receiver<T> {
         if limit == 0 {
             return 0;
         }
-        let Ok(first) = self.recv().await else {
+        let Some(first) = self.recv().await else {
             return 0;
         };
         values.push(first);
@@ -153,7 +158,7 @@ impl<T> Receiver<T> {
     /// # Panics
     /// Inside a task: it would block its worker.
     #[track_caller]
-    pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
+    pub fn blocking_recv(&mut self) -> Option<T> {
         windlass_core::block_on(self.recv())
     }
 
@@ -162,12 +167,12 @@ impl<T> Receiver<T> {
     /// After it returned pending, the receiver waits until it is polled again or dropped; a sender
     /// may hand it a value meanwhile.
     #[inline]
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         if !self.batch.is_empty() {
             let spent = ready!(spend(cx));
             if let Some(value) = self.take_from_batch() {
                 spent.made_progress();
-                return Poll::Ready(Ok(value));
+                return Poll::Ready(Some(value));
             }
         }
         let Receiver { core, batch } = self;
@@ -257,7 +262,7 @@ impl<T> Stream for Receiver<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        self.poll_recv(cx).map(Result::ok)
+        self.poll_recv(cx)
     }
 }
 
@@ -268,7 +273,7 @@ pub struct Recv<'a, T> {
 }
 
 impl<T> Future for Recv<'_, T> {
-    type Output = Result<T, RecvError>;
+    type Output = Option<T>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -34,7 +34,7 @@ use windlass_core::sync::atomic::{AtomicU8, Ordering};
 use windlass_core::sync::{Arc, UnsafeCell};
 use windlass_core::task::spend;
 
-pub use super::error::{RecvError, TryRecvError};
+use self::error::{RecvError, TryRecvError};
 
 const DONE: u8 = 1;
 const CLOSED: u8 = 2;
@@ -308,7 +308,7 @@ impl<T> Future for Receiver<T> {
             None
         };
         spent.made_progress();
-        Poll::Ready(value.ok_or(RecvError))
+        Poll::Ready(value.ok_or(RecvError(())))
     }
 }
 
@@ -339,4 +339,41 @@ impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug("Receiver", Some(&self.block), f)
     }
+}
+
+/// What can go wrong with a oneshot channel.
+pub mod error {
+    use std::error::Error;
+    use std::fmt;
+
+    /// The sender is gone and has sent nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct RecvError(pub(super) ());
+
+    /// There is no value to be had at once.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TryRecvError {
+        /// Nothing was sent yet.
+        Empty,
+        /// The sender is gone and has sent nothing, or the value was taken.
+        Closed,
+    }
+
+    impl fmt::Display for RecvError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("channel closed")
+        }
+    }
+
+    impl fmt::Display for TryRecvError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(match self {
+                TryRecvError::Empty => "channel empty",
+                TryRecvError::Closed => "channel closed",
+            })
+        }
+    }
+
+    impl Error for RecvError {}
+    impl Error for TryRecvError {}
 }

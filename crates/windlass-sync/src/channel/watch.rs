@@ -8,7 +8,7 @@
 //! sender.send("running")?;
 //! receiver.changed().await.unwrap();
 //! assert_eq!(*receiver.borrow_and_update(), "running");
-//! # Ok::<(), watch::SendError<&str>>(())
+//! # Ok::<(), watch::error::SendError<&str>>(())
 //! # }).unwrap();
 //! ```
 //!
@@ -17,7 +17,6 @@
 //! with the version that they have seen: without any lock as long as nothing has changed and they
 //! do not have to wait.
 
-use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -29,7 +28,7 @@ use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use windlass_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use windlass_core::task::spend;
 
-pub use super::error::SendError;
+use self::error::{RecvError, SendError};
 use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 const CLOSED: u64 = 1;
@@ -487,18 +486,6 @@ impl<T> Drop for Closed<'_, T> {
     }
 }
 
-/// All senders are gone, and everything was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecvError(());
-
-impl fmt::Display for RecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("all senders are gone; the value will not change any more")
-    }
-}
-
-impl Error for RecvError {}
-
 impl<T> Shared<T> {
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (version, closed) = self.version();
@@ -532,4 +519,24 @@ impl<T> fmt::Debug for Closed<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.shared.debug("Closed", f)
     }
+}
+
+/// What can go wrong with a watch channel.
+pub mod error {
+    use std::error::Error;
+    use std::fmt;
+
+    pub use crate::channel::error::SendError;
+
+    /// All senders are gone, and everything was seen.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct RecvError(pub(super) ());
+
+    impl fmt::Display for RecvError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("channel closed")
+        }
+    }
+
+    impl Error for RecvError {}
 }

@@ -4,8 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
+use std::time::Duration;
 
-use super::error::{RecvError, SendError};
+use super::error::SendError;
 use super::sender::Sender;
 use super::{mpmc, mpsc};
 use crate::limit::{Cut, Limit};
@@ -21,15 +22,22 @@ pub enum SendWithinError<T> {
     TimedOut(T),
 }
 
-/// No value was received within the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecvWithinError {
-    /// The channel is closed and empty.
-    Closed,
-    /// The token was cancelled.
-    Cancelled,
-    /// The deadline has passed.
-    TimedOut,
+/// The value was not sent in time; here it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SendTimeoutError<T> {
+    /// The time is over, and there was no room.
+    Timeout(T),
+    /// The channel is closed.
+    Closed(T),
+}
+
+impl<T> SendTimeoutError<T> {
+    /// The value that was not sent.
+    pub fn into_inner(self) -> T {
+        match self {
+            SendTimeoutError::Timeout(value) | SendTimeoutError::Closed(value) => value,
+        }
+    }
 }
 
 impl<T> SendWithinError<T> {
@@ -45,13 +53,6 @@ impl<T> SendWithinError<T> {
     /// True if the deadline has passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, SendWithinError::TimedOut(_))
-    }
-}
-
-impl RecvWithinError {
-    /// True if the deadline has passed.
-    pub fn is_timeout(&self) -> bool {
-        *self == RecvWithinError::TimedOut
     }
 }
 
@@ -78,35 +79,65 @@ impl<T> Sender<T> {
     }
 }
 
+impl<T> Sender<T> {
+    /// Sends a value as [`Sender::send`] does, for at most `timeout`. An error hands the value
+    /// back.
+    pub async fn send_timeout(
+        &self,
+        value: T,
+        timeout: Duration,
+    ) -> Result<(), SendTimeoutError<T>> {
+        match self.send_within(value, timeout).await {
+            Ok(()) => Ok(()),
+            Err(SendWithinError::Closed(value)) => Err(SendTimeoutError::Closed(value)),
+            Err(SendWithinError::Cancelled(value) | SendWithinError::TimedOut(value)) => {
+                Err(SendTimeoutError::Timeout(value))
+            }
+        }
+    }
+}
+
 impl<T> mpmc::Receiver<T> {
     /// Receives as [`recv`](mpmc::Receiver::recv) does, for as long as `limit` allows. Cancel-safe.
-    pub async fn recv_within<'a>(&self, limit: impl Into<Limit<'a>>) -> Result<T, RecvWithinError> {
+    pub async fn recv_within<'a>(&self, limit: impl Into<Limit<'a>>) -> Result<Option<T>, Cut> {
         receive(self.recv(), limit.into()).await
     }
 }
 
 impl<T> mpsc::Receiver<T> {
     /// Receives as [`recv`](mpsc::Receiver::recv) does, for as long as `limit` allows. Cancel-safe.
-    pub async fn recv_within<'a>(
-        &mut self,
-        limit: impl Into<Limit<'a>>,
-    ) -> Result<T, RecvWithinError> {
+    pub async fn recv_within<'a>(&mut self, limit: impl Into<Limit<'a>>) -> Result<Option<T>, Cut> {
         receive(self.recv(), limit.into()).await
     }
 }
 
 /// A value that arrives at the last moment goes back when the receive is dropped.
 async fn receive<T>(
-    receiving: impl Future<Output = Result<T, RecvError>>,
+    receiving: impl Future<Output = Option<T>>,
     limit: Limit<'_>,
-) -> Result<T, RecvWithinError> {
-    match limit.apply(pin!(receiving)).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(RecvError)) => Err(RecvWithinError::Closed),
-        Err(Cut::Cancelled) => Err(RecvWithinError::Cancelled),
-        Err(Cut::TimedOut) => Err(RecvWithinError::TimedOut),
+) -> Result<Option<T>, Cut> {
+    limit.apply(pin!(receiving)).await
+}
+
+impl<T> fmt::Debug for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SendTimeoutError::Timeout(_) => "Timeout(..)",
+            SendTimeoutError::Closed(_) => "Closed(..)",
+        })
     }
 }
+
+impl<T> fmt::Display for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SendTimeoutError::Timeout(_) => "timed out waiting on send operation",
+            SendTimeoutError::Closed(_) => "channel closed",
+        })
+    }
+}
+
+impl<T> Error for SendTimeoutError<T> {}
 
 impl<T> fmt::Debug for SendWithinError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,15 +162,4 @@ impl<T> fmt::Display for SendWithinError<T> {
     }
 }
 
-impl fmt::Display for RecvWithinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            RecvWithinError::Closed => "the channel is closed and empty; stop receiving",
-            RecvWithinError::Cancelled => CANCELLED,
-            RecvWithinError::TimedOut => TIMED_OUT,
-        })
-    }
-}
-
 impl<T> Error for SendWithinError<T> {}
-impl Error for RecvWithinError {}

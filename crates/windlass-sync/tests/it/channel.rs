@@ -10,8 +10,8 @@ use std::thread;
 use futures_core::Stream;
 use windlass_core::block_on;
 use windlass_runtime::Runtime;
-use windlass_sync::channel::mpmc::{self, RecvError, SendError, TryRecvError, TrySendError};
-use windlass_sync::channel::mpsc;
+use windlass_sync::channel::mpmc::error::{SendError, TryRecvError, TrySendError};
+use windlass_sync::channel::{mpmc, mpsc};
 
 use crate::support::{
     Drops, Guard, Random, counting, in_time, join, panic_message, poll_once, poll_with, runtime,
@@ -34,7 +34,7 @@ fn d4_a_close_tells_each_waiting_receiver_once() {
         drop(sender);
         for (wait, (woken, waker)) in &mut waits {
             assert_eq!(woken.count(), 1, "of {count}");
-            assert_eq!(poll_with(wait.as_mut(), waker), Poll::Ready(Err(RecvError)));
+            assert_eq!(poll_with(wait.as_mut(), waker), Poll::Ready(None));
         }
     }
 }
@@ -67,7 +67,11 @@ fn d4_a_close_hands_each_waiting_sender_its_own_value_back() {
         ];
         assert_eq!(
             left,
-            [Ok(1_000_000), Ok(1_000_001), Err(TryRecvError::Closed)],
+            [
+                Ok(1_000_000),
+                Ok(1_000_001),
+                Err(TryRecvError::Disconnected)
+            ],
             "what was buffered comes first"
         );
     }
@@ -86,7 +90,7 @@ fn d4_tasks_that_wait_end_when_the_channel_does() {
             .collect();
         drop(sender);
         for task in receivers {
-            assert_eq!(join("a receiver", task), Err(RecvError));
+            assert_eq!(join("a receiver", task), None);
         }
         let (sender, receiver) = mpmc::rendezvous();
         let senders: Vec<_> = (0..count)
@@ -116,10 +120,10 @@ fn d4_an_mpsc_receiver_gets_what_is_left_and_then_closed() {
     receiver.close();
     assert_eq!(poll_once(&mut waits), Poll::Ready(Err(SendError(9))));
     for value in 1..=8 {
-        assert_eq!(poll_once(&mut receiver.recv()), Poll::Ready(Ok(value)));
+        assert_eq!(poll_once(&mut receiver.recv()), Poll::Ready(Some(value)));
     }
-    assert_eq!(poll_once(&mut receiver.recv()), Poll::Ready(Err(RecvError)));
-    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    assert_eq!(poll_once(&mut receiver.recv()), Poll::Ready(None));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
 }
 
 // ---- D5: meeting ----
@@ -137,7 +141,7 @@ fn d5_every_pairing_meets_at_a_rendezvous() {
         Ok(()),
         "an attempt meets a parked receiver"
     );
-    assert_eq!(poll_once(&mut parked), Poll::Ready(Ok(1)));
+    assert_eq!(poll_once(&mut parked), Poll::Ready(Some(1)));
 
     let mut parked = Box::pin(sender.send(2));
     assert!(poll_once(&mut parked).is_pending());
@@ -154,13 +158,13 @@ fn d5_every_pairing_meets_at_a_rendezvous() {
         poll_once(&mut Box::pin(sender.send(3))),
         Poll::Ready(Ok(()))
     );
-    assert_eq!(poll_once(&mut parked), Poll::Ready(Ok(3)));
+    assert_eq!(poll_once(&mut parked), Poll::Ready(Some(3)));
 
     let mut parked = Box::pin(sender.send(4));
     assert!(poll_once(&mut parked).is_pending());
     assert_eq!(
         poll_once(&mut Box::pin(receiver.recv())),
-        Poll::Ready(Ok(4))
+        Poll::Ready(Some(4))
     );
     assert_eq!(poll_once(&mut parked), Poll::Ready(Ok(())));
 
@@ -179,7 +183,7 @@ fn d5_every_pairing_meets_at_a_rendezvous() {
         Ok(()),
         "an attempt meets a parked receiver"
     );
-    assert_eq!(poll_once(&mut waits), Poll::Ready(Ok(6)));
+    assert_eq!(poll_once(&mut waits), Poll::Ready(Some(6)));
     drop(waits);
     let mut given_up = receiver.recv();
     assert!(poll_once(&mut given_up).is_pending());
@@ -198,7 +202,7 @@ fn d5_threads_meet_at_a_rendezvous() {
         let thread = thread::spawn(move || {
             (0..1000).for_each(|value| sender.blocking_send(value).unwrap());
         });
-        let got: Vec<u32> = std::iter::from_fn(|| receiver.blocking_recv().ok()).collect();
+        let got: Vec<u32> = std::iter::from_fn(|| receiver.blocking_recv()).collect();
         thread.join().unwrap();
         assert_eq!(got, (0..1000).collect::<Vec<_>>());
     });
@@ -219,7 +223,7 @@ fn four_by_four(runtime: &Runtime, sender: mpmc::Sender<usize>, receiver: mpmc::
             let (receiver, seen) = (receiver.clone(), seen.clone());
             runtime.spawn(async move {
                 let mut newest = [0; 4];
-                while let Ok(value) = receiver.recv().await {
+                while let Some(value) = receiver.recv().await {
                     seen[value].fetch_add(1, Ordering::Relaxed);
                     assert!(newest[value % 4] <= value, "in the order of its sender");
                     newest[value % 4] = value;
@@ -270,14 +274,15 @@ fn d5_waits_that_are_given_up_lose_nothing() {
                     if random.below(3) == 0 {
                         // Polls, lets others work, and gives up; a value may have come meanwhile.
                         let mut given_up = pin!(receiver.recv());
-                        if let Poll::Ready(Ok(value)) = poll_with(given_up.as_mut(), Waker::noop())
+                        if let Poll::Ready(Some(value)) =
+                            poll_with(given_up.as_mut(), Waker::noop())
                         {
                             seen[value as usize].fetch_add(1, Ordering::Relaxed);
                         }
                         windlass_runtime::task::yield_now().await;
                         continue;
                     }
-                    let Ok(value) = receiver.recv().await else {
+                    let Some(value) = receiver.recv().await else {
                         break;
                     };
                     seen[value as usize].fetch_add(1, Ordering::Relaxed);
@@ -335,7 +340,7 @@ fn waiters_are_served_in_their_order() {
         sender.try_send(value).unwrap();
     }
     for (value, recv) in receivers.iter_mut().enumerate() {
-        assert_eq!(poll_once(recv), Poll::Ready(Ok(value)));
+        assert_eq!(poll_once(recv), Poll::Ready(Some(value)));
     }
     sender.try_send(10).unwrap();
     let mut senders: Vec<_> = (11..14).map(|value| Box::pin(sender.send(value))).collect();
@@ -361,7 +366,7 @@ fn a_value_of_a_dropped_receive_goes_to_the_next_or_to_the_front() {
     assert!(poll_once(&mut first).is_pending() && poll_once(&mut second).is_pending());
     sender.try_send(1).unwrap();
     drop(first);
-    assert_eq!(poll_once(&mut second), Poll::Ready(Ok(1)));
+    assert_eq!(poll_once(&mut second), Poll::Ready(Some(1)));
 
     let mut dropped = Box::pin(receiver.recv());
     assert!(poll_once(&mut dropped).is_pending());
@@ -414,7 +419,7 @@ fn attempts_fail_exactly_when_the_channel_is_full_or_empty() {
             } else {
                 let expected = model.pop_front().ok_or(TryRecvError::Empty);
                 let got = match poll_once(&mut receiver.recv()) {
-                    Poll::Ready(got) => got.map_err(TryRecvError::from),
+                    Poll::Ready(got) => got.ok_or(TryRecvError::Disconnected),
                     Poll::Pending => Err(TryRecvError::Empty),
                 };
                 assert_eq!(got, expected);
@@ -480,7 +485,7 @@ fn four_producers_and_one_consumer_keep_every_order() {
         drop(sender);
         let consumer = runtime.spawn(async move {
             let (mut newest, mut count) = ([0; 4], 0);
-            while let Ok(value) = receiver.recv().await {
+            while let Some(value) = receiver.recv().await {
                 assert!(newest[value % 4] <= value);
                 newest[value % 4] = value;
                 count += 1;

@@ -4,7 +4,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use windlass_core::block_on;
-use windlass_sync::channel::mpsc::{self, SendError, TryRecvError, TrySendError};
+use windlass_sync::channel::mpsc;
+use windlass_sync::channel::mpsc::error::{SendError, TryRecvError, TrySendError};
 
 use crate::support::{counting, panic_message, poll_with, runtime};
 
@@ -95,13 +96,13 @@ fn a_closed_channel_goes_on_until_its_permits_are_gone() {
     let (count, waker) = counting();
     assert!(poll_with(pin!(receiver.recv()), &waker).is_pending());
     used.send(7);
-    assert_eq!(block_on(receiver.recv()).ok(), Some(7));
+    assert_eq!(block_on(receiver.recv()), Some(7));
     let mut end = Box::pin(receiver.recv());
     assert!(poll_with(end.as_mut(), &waker).is_pending());
     let before = count.count();
     drop(unused);
     assert_eq!(count.count(), before + 1);
-    assert!(block_on(end).is_err(), "nothing comes any more");
+    assert!(block_on(end).is_none(), "nothing comes any more");
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn an_owned_permit_gives_its_sender_back() {
     let sender = block_on(sender.reserve_owned()).unwrap().send(5);
     assert_eq!(receiver.try_recv(), Ok(5));
     drop(sender);
-    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
 }
 
 #[test]
@@ -147,8 +148,8 @@ fn a_weak_sender_does_not_keep_the_channel_open() {
     assert_eq!(receiver.sender_strong_count(), 1);
     drop(sender);
     assert!(weak.upgrade().is_none());
-    assert_eq!(block_on(receiver.recv()).ok(), Some(1));
-    assert!(block_on(receiver.recv()).is_err());
+    assert_eq!(block_on(receiver.recv()), Some(1));
+    assert!(block_on(receiver.recv()).is_none());
     let (sender, _receiver) = mpsc::unbounded_channel::<u8>();
     let weak = sender.downgrade();
     drop(sender);
@@ -179,7 +180,7 @@ fn permits_and_sends_of_many_tasks_never_exceed_the_capacity() {
     drop(sender);
     let total = runtime.block_on(async {
         let mut total = 0;
-        while let Ok(value) = receiver.recv().await {
+        while let Some(value) = receiver.recv().await {
             assert!(receiver.len() <= 4, "{}", receiver.len());
             total += value;
         }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use windlass_core::block_on;
-use windlass_sync::channel::broadcast::{self, RecvError, TryRecvError};
+use windlass_sync::channel::broadcast;
+use windlass_sync::channel::broadcast::error::{RecvError, TryRecvError};
 
 use crate::support::{Count, Tracked, poll};
 

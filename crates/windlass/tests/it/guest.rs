@@ -182,7 +182,7 @@ fn a_runtime_of_ours_lives_in_a_tokio_program() {
         });
         let received = tokio::spawn(async move {
             let mut all = Vec::new();
-            while let Ok(number) = receiver.recv().await {
+            while let Some(number) = receiver.recv().await {
                 all.push(number);
             }
             all

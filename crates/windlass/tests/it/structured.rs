@@ -406,7 +406,7 @@ fn d6_a_select_on_real_workers_loses_nothing() {
             let (stop, receiving) = (token.clone(), receiver.clone());
             let selecting = spawn(async move {
                 select! {
-                    received = receiving.recv() => received.ok(),
+                    received = receiving.recv() => received,
                     () = stop.cancelled() => None,
                 }
             });
@@ -434,7 +434,7 @@ async fn d4_selectors_are_told_of_a_close_exactly_once() {
                 let (receiver, quiet, told) = (receiver.clone(), quiet.clone(), told.clone());
                 spawn(async move {
                     select! {
-                        closed = receiver.recv() => assert!(closed.is_err()),
+                        closed = receiver.recv() => assert!(closed.is_none()),
                         _ = quiet.recv() => unreachable!("nothing is sent there"),
                     }
                     told.fetch_add(1, Ordering::SeqCst);
@@ -457,7 +457,8 @@ async fn d4_selectors_are_told_of_a_close_exactly_once() {
 
 #[windlass::test(simulated, seeds = 30)]
 async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
-    use windlass::sync::mpmc::{self, RecvWithinError, SendWithinError};
+    use windlass::sync::mpmc::error::SendWithinError;
+    use windlass::sync::{Cut, mpmc};
     let (sender, receiver) = mpmc::rendezvous::<u32>();
     // Nobody there: both give up in time, and the value comes back.
     let began = Instant::now();
@@ -465,10 +466,7 @@ async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
         sender.send_within(1, ms(5)).await,
         Err(SendWithinError::TimedOut(1))
     );
-    assert_eq!(
-        receiver.recv_within(ms(5)).await,
-        Err(RecvWithinError::TimedOut)
-    );
+    assert_eq!(receiver.recv_within(ms(5)).await, Err(Cut::TimedOut));
     assert_eq!(began.elapsed(), ms(10));
     // Both limited: they meet.
     let receiving = {
@@ -476,20 +474,20 @@ async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
         spawn(async move { receiver.recv_within(ms(50)).await })
     };
     assert_eq!(sender.send_within(2, ms(50)).await, Ok(()));
-    assert_eq!(receiving.await.unwrap(), Ok(2));
+    assert_eq!(receiving.await.unwrap(), Ok(Some(2)));
     // A limited receive against an unlimited send, and the other way round.
     let sending = {
         let sender = sender.clone();
         spawn(async move { sender.send(3).await })
     };
-    assert_eq!(receiver.recv_within(ms(50)).await, Ok(3));
+    assert_eq!(receiver.recv_within(ms(50)).await, Ok(Some(3)));
     sending.await.unwrap().unwrap();
     let receiving = {
         let receiver = receiver.clone();
         spawn(async move { receiver.recv().await })
     };
     assert_eq!(sender.send_within(4, ms(50)).await, Ok(()));
-    assert_eq!(receiving.await.unwrap(), Ok(4));
+    assert_eq!(receiving.await.unwrap(), Some(4));
     // Cancellation beats the deadline when both are due.
     let token = CancellationToken::new();
     let cancelling = {
@@ -501,25 +499,16 @@ async fn d5_limited_waits_meet_and_keep_the_value_when_they_do_not() {
     };
     let limit = windlass::sync::Limit::after(ms(5)).or_cancelled(&token);
     let cut = receiver.recv_within(limit).await;
-    assert!(matches!(
-        cut,
-        Err(RecvWithinError::Cancelled | RecvWithinError::TimedOut)
-    ));
+    assert!(matches!(cut, Err(Cut::Cancelled | Cut::TimedOut)));
     cancelling.await.unwrap();
     let limit = windlass::sync::Limit::after(Duration::ZERO).or_cancelled(&token);
-    assert_eq!(
-        receiver.recv_within(limit).await,
-        Err(RecvWithinError::Cancelled)
-    );
+    assert_eq!(receiver.recv_within(limit).await, Err(Cut::Cancelled));
     sender.close();
     assert_eq!(
         sender.send_within(5, ms(1)).await,
         Err(SendWithinError::Closed(5))
     );
-    assert_eq!(
-        receiver.recv_within(ms(1)).await,
-        Err(RecvWithinError::Closed)
-    );
+    assert_eq!(receiver.recv_within(ms(1)).await, Ok(None));
 }
 
 /// Everything that can be waited for and never comes, in one select that loses to a yield; what it
@@ -576,12 +565,12 @@ async fn a_dropped_wait_in_every_branch_of_a_select_leaves_nothing_behind() {
     let (first, second) = join!(barrier.wait(), barrier.wait());
     assert!(first.is_leader() != second.is_leader());
     assert_eq!(*once.get_or_init(|| async { 3 }).await, 3);
-    assert_eq!(full_receiver.recv().await, Ok(1));
+    assert_eq!(full_receiver.recv().await, Some(1));
     assert!(full_receiver.try_recv().is_err(), "no dropped send got in");
     let (sent, received) = join!(empty_sender.send(4), empty.recv());
-    assert_eq!((sent.is_ok(), received), (true, Ok(4)));
+    assert_eq!((sent.is_ok(), received), (true, Some(4)));
     single_sender.send(5).await.unwrap();
-    assert_eq!(single.recv().await, Ok(5));
+    assert_eq!(single.recv().await, Some(5));
     once_sender.send(6).unwrap();
     assert_eq!(once_receiver.await, Ok(6));
     watch_sender.send(7).unwrap();

@@ -68,7 +68,7 @@ fn d4_a_close_tells_whoever_waits_exactly_once() {
                         waiting.fetch_add(1, Ordering::SeqCst);
                         let first = receiver.recv().await;
                         let again = receiver.recv().await;
-                        (first.ok(), again.ok())
+                        (first, again)
                     })
                 })
                 .collect();
@@ -103,7 +103,7 @@ fn four_by_four(
             let receiver = receiver.clone();
             start(whose[0], runtime, async move {
                 let mut sum = 0;
-                while let Ok(number) = receiver.recv().await {
+                while let Some(number) = receiver.recv().await {
                     sum += number;
                 }
                 sum

@@ -89,7 +89,7 @@ impl Component for Slow {
         let (door, mut receive) = self.begin.take().expect("configured");
         let (log, takes) = (self.log.clone(), self.takes);
         self.writer = Some(windlass_runtime::spawn(async move {
-            while let Ok(line) = receive.recv().await {
+            while let Some(line) = receive.recv().await {
                 time::sleep(takes).await;
                 log.push(line);
                 door.resume();

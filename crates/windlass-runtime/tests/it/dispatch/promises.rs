@@ -138,12 +138,12 @@ fn d3_a_thousand_blocked_receivers_and_actors_cost_nothing() {
         handles.push(if number % 2 == 0 {
             windlass_runtime::spawn(async move {
                 waiting.fetch_add(1, Ordering::SeqCst);
-                receiver.recv().await.is_err()
+                receiver.recv().await.is_none()
             })
         } else {
             coroutine::spawn(move || {
                 waiting.fetch_add(1, Ordering::SeqCst);
-                coroutine::wait(receiver.recv()).is_err()
+                coroutine::wait(receiver.recv()).is_none()
             })
         });
     }
