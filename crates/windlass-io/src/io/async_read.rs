@@ -21,6 +21,11 @@ pub trait AsyncRead {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
+
+    /// Says that the next `poll_read` is of a caller that wants everything up to the end, so that a
+    /// reader with a high price per read can fetch more at once.
+    #[doc(hidden)]
+    fn announce_read_to_end(self: Pin<&mut Self>) {}
 }
 
 /// A pointer reads what it points to.
@@ -33,6 +38,10 @@ macro_rules! read_through {
                 buf: &mut ReadBuf<'_>,
             ) -> Poll<io::Result<()>> {
                 Pin::new(&mut **self).poll_read(cx, buf)
+            }
+
+            fn announce_read_to_end(mut self: Pin<&mut Self>) {
+                Pin::new(&mut **self).announce_read_to_end();
             }
         }
     )+ };
@@ -51,6 +60,10 @@ where
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         self.as_deref_mut().poll_read(cx, buf)
+    }
+
+    fn announce_read_to_end(self: Pin<&mut Self>) {
+        self.as_deref_mut().announce_read_to_end();
     }
 }
 

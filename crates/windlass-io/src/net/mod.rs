@@ -2,6 +2,7 @@
 //!
 //! ```
 //! use windlass_runtime::Runtime;
+//! use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 //! use windlass_io::net;
 //!
 //! let echo = || async {
@@ -32,7 +33,8 @@
 //! | [`UnixListener`], [`UnixStream`] | bytes within a host, in order |
 //! | [`UnixDatagram`] | datagrams within a host |
 //!
-//! Streams and their halves have `futures-io`'s `AsyncRead` and `AsyncWrite`; the crate
+//! Streams and their halves have the traits of [`io`](crate::io), and so the methods of
+//! `AsyncReadExt` and `AsyncWriteExt`. They have those of `futures-io` too; the crate
 //! `windlass-tokio-guest` has an adapter to tokio's. Any number of tasks may wait in the async
 //! methods of one socket; of those in poll functions, the last one per direction is woken.
 

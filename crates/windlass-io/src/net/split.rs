@@ -9,7 +9,8 @@ use std::net::Shutdown;
 use windlass_core::sync::Arc;
 
 use super::stream::{
-    AsStream, Stream, futures_read, futures_write, reading_methods, writing_methods,
+    AsStream, Stream, async_read, async_write, futures_read, futures_write, reading_methods,
+    writing_methods,
 };
 use super::tcp::TcpStream;
 
@@ -145,6 +146,10 @@ impl<S: AsStream> AsStream for OwnedWriteHalf<S> {
     }
 }
 
+async_read!([S: AsStream] ReadHalf<'_, S>);
+async_write!([S: AsStream] WriteHalf<'_, S>);
+async_read!([S: AsStream] OwnedReadHalf<S>);
+async_write!([S: AsStream] OwnedWriteHalf<S>);
 futures_read!([S: AsStream] ReadHalf<'_, S>);
 futures_write!([S: AsStream] WriteHalf<'_, S>);
 futures_read!([S: AsStream] OwnedReadHalf<S>);

@@ -54,7 +54,9 @@ fn poll_to_end<R: AsyncRead + Unpin + ?Sized, V: std::borrow::BorrowMut<Vec<u8>>
 ) -> Poll<io::Result<usize>> {
     loop {
         let read = uninterrupted!({
-            let (count, read) = target.fill(|buffer| Pin::new(&mut *reader).poll_read(cx, buffer));
+            let mut reader = Pin::new(&mut *reader);
+            reader.as_mut().announce_read_to_end();
+            let (count, read) = target.fill(|buffer| reader.poll_read(cx, buffer));
             *total += count;
             read.map_ok(|()| count)
         });

@@ -24,6 +24,7 @@ const BACKLOG: i32 = 1024;
 ///
 /// ```
 /// use windlass_runtime::Runtime;
+/// use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 /// use windlass_io::net::{TcpListener, TcpStream};
 ///
 /// Runtime::new()?.block_on(async {
@@ -39,7 +40,7 @@ const BACKLOG: i32 = 1024;
 ///     });
 ///     let mut client = TcpStream::connect(address).await?;
 ///     client.write_all(b"stressed").await?;
-///     client.shutdown_write()?;
+///     client.shutdown().await?;
 ///     let mut answer = Vec::new();
 ///     client.read_to_end(&mut answer).await?;
 ///     assert_eq!(answer, b"desserts");

@@ -15,7 +15,8 @@ use crate::net::dns::resolve;
 use crate::net::simulated::{self, Network};
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::net::stream::{
-    AsStream, Kind, Stream, System, futures_read, futures_write, reading_methods, writing_methods,
+    AsStream, Kind, Stream, System, async_read, async_write, futures_read, futures_write,
+    reading_methods, writing_methods,
 };
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
@@ -130,7 +131,7 @@ impl TcpStream {
     }
 
     /// Ends one direction or both. Reads that wait see the end, writes fail with `BrokenPipe`.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+    pub fn shutdown_socket(&self, how: Shutdown) -> io::Result<()> {
         self.0.shutdown(how)
     }
 
@@ -284,6 +285,8 @@ impl AsStream for &TcpStream {
     }
 }
 
+async_read!([] TcpStream);
+async_write!([] TcpStream);
 futures_read!([] TcpStream);
 futures_write!([] TcpStream);
 futures_read!([] & TcpStream);

@@ -9,7 +9,8 @@ use super::address_of;
 use crate::net::simulated::Network;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::net::stream::{
-    AsStream, Kind, Stream, System, futures_read, futures_write, reading_methods, writing_methods,
+    AsStream, Kind, Stream, System, async_read, async_write, futures_read, futures_write,
+    reading_methods, writing_methods,
 };
 use crate::os;
 use windlass_runtime::Handle;
@@ -20,6 +21,7 @@ use windlass_runtime::driver::{Direction, Registered, unsupported};
 ///
 /// ```
 /// use windlass_runtime::Runtime;
+/// use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 /// use windlass_io::net::UnixStream;
 ///
 /// let talk = || async {
@@ -142,7 +144,7 @@ impl UnixStream {
     }
 
     /// Ends one direction or both. Reads that wait see the end, writes fail with `BrokenPipe`.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+    pub fn shutdown_socket(&self, how: Shutdown) -> io::Result<()> {
         self.0.shutdown(how)
     }
 
@@ -215,6 +217,8 @@ impl AsStream for &UnixStream {
     }
 }
 
+async_read!([] UnixStream);
+async_write!([] UnixStream);
 futures_read!([] UnixStream);
 futures_write!([] UnixStream);
 futures_read!([] & UnixStream);

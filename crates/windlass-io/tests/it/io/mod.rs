@@ -1,6 +1,7 @@
 //! Traits, buffers and tools of `windlass_io::io`.
 
 mod buffers;
+mod compat;
 mod copying;
 mod in_memory;
 mod read_buf;

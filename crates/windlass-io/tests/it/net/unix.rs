@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{UnixDatagram, UnixListener, UnixStream};
 use windlass_runtime::{Runtime, spawn};
 
@@ -44,7 +45,7 @@ async fn talk(path: PathBuf) {
     assert_eq!(peer.as_pathname(), Some(path.as_path()));
     let sent: Vec<u8> = (0..20_000u32).map(|number| number as u8).collect();
     client.write_all(&sent).await.unwrap();
-    client.shutdown_write().unwrap();
+    client.shutdown().await.unwrap();
     let mut back = Vec::new();
     client.read_to_end(&mut back).await.unwrap();
     assert!(back == sent);
