@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use windlass::http::{serve, service_fn};
+use windlass::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::net::{TcpListener, TcpStream};
 use windlass::task::JoinHandle;
 use windlass::{Runtime, coroutine};

@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "crates/windlass-io/src/",
-        &["os", "io/read_buf", "io/futures/fill_buf"],
+        &["os", "io/async_fd", "io/read_buf", "io/futures/fill_buf"],
     ),
     ("crates/windlass-lua/src/", &["preempt"]),
 ];

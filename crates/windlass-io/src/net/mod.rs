@@ -42,6 +42,7 @@ mod address;
 mod datagram;
 mod dns;
 mod listener;
+mod readiness;
 pub(crate) mod simulated;
 mod split;
 mod stream;

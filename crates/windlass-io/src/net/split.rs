@@ -8,6 +8,7 @@ use std::net::Shutdown;
 
 use windlass_core::sync::Arc;
 
+use super::readiness::ready_method;
 use super::stream::{
     AsStream, Stream, async_read, async_write, futures_read, futures_write, reading_methods,
     writing_methods,
@@ -51,6 +52,7 @@ pub(super) fn owned<S: AsStream>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf
 
 impl<S: AsStream> ReadHalf<'_, S> {
     reading_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {
@@ -60,6 +62,7 @@ impl<S: AsStream> ReadHalf<'_, S> {
 
 impl<S: AsStream> WriteHalf<'_, S> {
     writing_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {
@@ -69,6 +72,7 @@ impl<S: AsStream> WriteHalf<'_, S> {
 
 impl<S: AsStream> OwnedReadHalf<S> {
     reading_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {
@@ -93,6 +97,7 @@ impl<S: AsStream> OwnedReadHalf<S> {
 
 impl<S: AsStream> OwnedWriteHalf<S> {
     writing_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {

@@ -9,6 +9,7 @@ use super::datagram::datagram_methods;
 use super::dns::{first_of, resolve};
 use super::simulated::{Datagrams, Name};
 use super::stream::ready;
+use crate::io::ReadBuf;
 use crate::net::simulated::Network;
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
@@ -136,13 +137,73 @@ impl UdpSocket {
             .poll_io(Direction::Write, cx, || self.send_to_now(bytes, to))
     }
 
+    /// Receives as `recv` does, but the datagram stays there for the next call. Cancel-safe.
+    pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(self.peek_from(buf).await?.0)
+    }
+
+    /// Polls for what `peek` awaits, into the part of `buf` that is not filled: the last task that
+    /// polled is woken.
+    pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.poll_peek_from(cx, buf).map_ok(drop)
+    }
+
+    /// Peeks as `peek` does if there is a datagram now; otherwise fails with `WouldBlock`: wait for
+    /// `readable`.
+    pub fn try_peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(self.try_peek_from(buf)?.0)
+    }
+
     /// Receives as `recv_from` does, but the datagram stays there for the next call. Cancel-safe.
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let peeked = self.source().io(Direction::Read, || match &self.0 {
+        let peeked = self
+            .source()
+            .io(Direction::Read, || self.peek_from_now(buffer));
+        peeked.await
+    }
+
+    /// Polls for what `peek_from` awaits, into the part of `buf` that is not filled: the last task
+    /// that polled is woken.
+    pub fn poll_peek_from(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<SocketAddr>> {
+        self.source().poll_io(Direction::Read, cx, || {
+            let (count, from) = self.peek_from_now(buf.initialize_unfilled())?;
+            buf.advance(count);
+            Ok(from)
+        })
+    }
+
+    /// Peeks as `peek_from` does if there is a datagram now; otherwise fails with `WouldBlock`: wait
+    /// for `readable`.
+    pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.source()
+            .try_io(Direction::Read, || self.peek_from_now(buf))
+    }
+
+    /// Returns where the next datagram comes from; that stays there. Cancel-safe.
+    pub async fn peek_sender(&self) -> io::Result<SocketAddr> {
+        Ok(self.peek_from(&mut [0]).await?.1)
+    }
+
+    /// Polls for what `peek_sender` awaits: the last task that polled is woken.
+    pub fn poll_peek_sender(&self, cx: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
+        self.poll_peek_from(cx, &mut ReadBuf::new(&mut [0]))
+    }
+
+    /// Returns where the next datagram comes from if there is one now; otherwise fails with
+    /// `WouldBlock`.
+    pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
+        Ok(self.try_peek_from(&mut [0])?.1)
+    }
+
+    fn peek_from_now(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match &self.0 {
             Socket::Real(socket) => socket.socket().peek_from(buffer),
             Socket::Simulated(socket) => with_address(socket.receive(buffer, true)?),
-        });
-        peeked.await
+        }
     }
 
     /// Returns the address that the socket is bound to.

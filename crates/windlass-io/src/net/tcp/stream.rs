@@ -4,14 +4,17 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::pin::pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use windlass_core::sync::Arc;
 
 use super::address_of;
+use crate::io::ReadBuf;
 use crate::net::address::ToAddress;
 use crate::net::dns::resolve;
+use crate::net::readiness::readiness_methods;
 use crate::net::simulated::{self, Network};
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::net::stream::{
@@ -108,15 +111,34 @@ impl TcpStream {
 
     reading_methods!();
     writing_methods!();
+    readiness_methods!(poll_read_ready, poll_write_ready, |this| this.0.source());
 
     /// Reads as `read` does, but the bytes stay there for the next read. Cancel-safe.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let peeked = self.0.source().io(Direction::Read, || match &self.0.0 {
+        let source = self.0.source();
+        source.io(Direction::Read, || self.peek_now(buffer)).await
+    }
+
+    /// Polls for what `peek` awaits, into the part of `buf` that is not filled; gives how many bytes
+    /// that were. The last task that polled is woken.
+    pub fn poll_peek(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        self.0.source().poll_io(Direction::Read, cx, || {
+            let count = self.peek_now(buf.initialize_unfilled())?;
+            buf.advance(count);
+            Ok(count)
+        })
+    }
+
+    fn peek_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.0.0 {
             Kind::Tcp(registered) => registered.socket().peek(buffer),
             Kind::Simulated(stream) => stream.peek(buffer),
             Kind::Unix(_) => Err(unsupported(NOT_REAL)),
-        });
-        peeked.await
+        }
     }
 
     /// Borrows the stream as two halves, for two futures of one task.

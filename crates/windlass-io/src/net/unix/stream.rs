@@ -6,6 +6,7 @@ use std::os::unix::net::SocketAddr;
 use std::path::Path;
 
 use super::address_of;
+use crate::net::readiness::readiness_methods;
 use crate::net::simulated::Network;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::net::stream::{
@@ -121,6 +122,7 @@ impl UnixStream {
 
     reading_methods!();
     writing_methods!();
+    readiness_methods!(poll_read_ready, poll_write_ready, |this| this.0.source());
 
     /// Reads as `read` does, but the bytes stay there for the next read. Cancel-safe.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -3,6 +3,7 @@
 mod buffers;
 mod compat;
 mod copying;
+mod descriptors;
 mod in_memory;
 mod read_buf;
 mod reading;
