@@ -147,6 +147,17 @@ pub(crate) fn read_into(
     Ok(count)
 }
 
+/// How a descriptor was opened: `O_RDONLY`, `O_WRONLY` or `O_RDWR`.
+pub(crate) fn access_mode(descriptor: &impl std::os::fd::AsFd) -> io::Result<libc::c_int> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is borrowed and so open, and the call takes no pointers.
+    let flags = unsafe { libc::fcntl(descriptor.as_fd().as_raw_fd(), libc::F_GETFL) };
+    match flags {
+        -1 => Err(io::Error::last_os_error()),
+        flags => Ok(flags & libc::O_ACCMODE),
+    }
+}
+
 /// Receives without taking: the bytes stay for the next receive.
 pub(crate) fn peek(socket: &impl std::os::fd::AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     use std::os::fd::AsRawFd;

@@ -46,13 +46,16 @@ mod readiness;
 pub(crate) mod simulated;
 mod split;
 mod stream;
-mod tcp;
+pub mod tcp;
 mod udp;
-mod unix;
+pub mod unix;
 
-pub use self::address::{Address, ToAddress};
+pub use self::address::{Address, ToSocketAddrs};
 pub use self::dns::lookup_host;
-pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
-pub use self::tcp::{TcpIncoming, TcpListener, TcpStream};
+#[doc(inline)]
+pub use self::tcp::{listener::TcpListener, socket::TcpSocket, stream::TcpStream};
 pub use self::udp::UdpSocket;
-pub use self::unix::{PeerCredentials, UnixDatagram, UnixIncoming, UnixListener, UnixStream};
+#[doc(inline)]
+pub use self::unix::{
+    datagram::UnixDatagram, listener::UnixListener, socket::UnixSocket, stream::UnixStream,
+};

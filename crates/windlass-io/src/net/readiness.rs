@@ -75,6 +75,35 @@ macro_rules! readiness_methods {
     };
 }
 
+/// The descriptor of a socket: `$socket` is an expression of `$this`, some socket of the kernel or
+/// none.
+macro_rules! descriptor {
+    ($type:ty, |$this:ident| $socket:expr) => {
+        impl ::std::os::fd::AsFd for $type {
+            /// # Panics
+            /// In a simulation, whose sockets have no descriptors.
+            fn as_fd(&self) -> ::std::os::fd::BorrowedFd<'_> {
+                let $this = self;
+                match $socket {
+                    Some(socket) => ::std::os::fd::AsFd::as_fd(socket),
+                    None => panic!(
+                        "a simulated socket has no descriptor: `as_fd` works outside of \
+                         simulations only"
+                    ),
+                }
+            }
+        }
+
+        impl ::std::os::fd::AsRawFd for $type {
+            /// # Panics
+            /// In a simulation, whose sockets have no descriptors.
+            fn as_raw_fd(&self) -> ::std::os::fd::RawFd {
+                ::std::os::fd::AsFd::as_fd(self).as_raw_fd()
+            }
+        }
+    };
+}
+
 use std::io;
 use std::task::{Context, Poll, ready};
 
@@ -92,4 +121,4 @@ pub(super) fn poll_ready(
     }
 }
 
-pub(super) use {readiness_methods, ready_method};
+pub(super) use {descriptor, readiness_methods, ready_method};

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Context, Poll};
 
-use super::address::{Address, ToAddress};
+use super::address::{Address, ToSocketAddrs};
 use super::datagram::datagram_methods;
 use super::dns::{first_of, resolve};
 use super::simulated::{Datagrams, Name};
@@ -50,7 +50,7 @@ impl UdpSocket {
     ///
     /// # Errors
     /// `AddrInUse` if a socket is bound there: end that, or take another port.
-    pub async fn bind(address: impl ToAddress) -> io::Result<UdpSocket> {
+    pub async fn bind(address: impl ToSocketAddrs) -> io::Result<UdpSocket> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;
         Ok(UdpSocket(match handle.reality() {
@@ -89,7 +89,7 @@ impl UdpSocket {
 
     /// Makes `address` the peer: `send` goes there, and only what comes from there is received from
     /// now on. Nothing is sent.
-    pub async fn connect(&self, address: impl ToAddress) -> io::Result<()> {
+    pub async fn connect(&self, address: impl ToSocketAddrs) -> io::Result<()> {
         let addresses = resolve(&address, &Handle::current_or_default()).await?;
         first_of(&addresses, |address| match &self.0 {
             Socket::Real(socket) => socket.socket().connect(address),
@@ -104,7 +104,7 @@ impl UdpSocket {
     ///
     /// # Errors
     /// `EMSGSIZE` if it is larger than a datagram can be: send less at once.
-    pub async fn send_to(&self, bytes: &[u8], address: impl ToAddress) -> io::Result<usize> {
+    pub async fn send_to(&self, bytes: &[u8], address: impl ToSocketAddrs) -> io::Result<usize> {
         let to = match (&self.0, address.to_address()?) {
             // The usual case, without a vector.
             (Socket::Real(_), Address::Socket(to)) => to,
@@ -349,6 +349,15 @@ impl UdpSocket {
     }
 }
 
+impl TryFrom<std::net::UdpSocket> for UdpSocket {
+    type Error = io::Error;
+
+    /// Takes over a socket; see [`UdpSocket::from_std`].
+    fn try_from(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
+        UdpSocket::from_std(socket)
+    }
+}
+
 const NOT_REAL: &str =
     "a simulated socket is none of the operating system's: this works outside of simulations only";
 
@@ -358,3 +367,8 @@ fn with_address<T>((value, name): (T, Name)) -> io::Result<(T, SocketAddr)> {
         Name::Path { .. } | Name::Unnamed => Err(io::ErrorKind::AddrNotAvailable.into()),
     }
 }
+
+crate::net::readiness::descriptor!(UdpSocket, |this| match &this.0 {
+    Socket::Real(socket) => Some(socket.socket()),
+    Socket::Simulated(_) => None,
+});

@@ -11,12 +11,13 @@ use socket2::{SockRef, TcpKeepalive};
 use windlass_core::sync::Arc;
 
 use super::address_of;
+use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::io::ReadBuf;
-use crate::net::address::ToAddress;
+use crate::net::address::ToSocketAddrs;
 use crate::net::dns::resolve;
 use crate::net::readiness::readiness_methods;
 use crate::net::simulated::{self, Network};
-use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::net::split;
 use crate::net::stream::{
     AsStream, Kind, Stream, System, async_read, async_write, futures_read, futures_write,
     reading_methods, writing_methods,
@@ -44,7 +45,7 @@ impl TcpStream {
     /// # Errors
     /// `ConnectionRefused` if no socket listens there; else those of the last address that was
     /// tried.
-    pub async fn connect(address: impl ToAddress) -> io::Result<TcpStream> {
+    pub async fn connect(address: impl ToSocketAddrs) -> io::Result<TcpStream> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;
         let mut last = None;
@@ -70,7 +71,7 @@ impl TcpStream {
     /// `TimedOut` after the deadline, `ConnectionAborted` when the token was cancelled; else those
     /// of `connect`.
     pub async fn connect_within(
-        address: impl ToAddress,
+        address: impl ToSocketAddrs,
         limit: impl Into<Limit<'_>>,
     ) -> io::Result<TcpStream> {
         let connecting = pin!(TcpStream::connect(address));
@@ -230,6 +231,12 @@ impl TcpStream {
         self.get(|socket| socket.linger(), |options| options.linger)
     }
 
+    /// Makes a drop discard bytes that were not sent yet and reset the connection (`SO_LINGER` of
+    /// zero); it does not block.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.set_linger(Some(Duration::ZERO))
+    }
+
     /// Sets how many routers a packet may pass (`IP_TTL`).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.set(|socket| socket.set_ttl_v4(ttl), |options| options.ttl = ttl)
@@ -276,7 +283,15 @@ const NOT_REAL: &str =
     "this is no TCP socket of the operating system: it exists in a simulation only";
 
 async fn connect_to(driver: &Arc<IoDriver>, address: SocketAddr) -> io::Result<Stream> {
-    let socket = Registered::new(driver, mio::net::TcpStream::connect(address)?)?;
+    connected(driver, mio::net::TcpStream::connect(address)?).await
+}
+
+/// Waits until a socket that connects has done so.
+pub(super) async fn connected(
+    driver: &Arc<IoDriver>,
+    socket: mio::net::TcpStream,
+) -> io::Result<Stream> {
+    let socket = Registered::new(driver, socket)?;
     poll_fn(|cx| {
         socket.source().poll_io(Direction::Write, cx, || {
             if let Some(error) = socket.socket().take_error()? {
@@ -293,6 +308,21 @@ async fn connect_to(driver: &Arc<IoDriver>, address: SocketAddr) -> io::Result<S
     })
     .await?;
     Ok(Stream(Kind::Tcp(socket)))
+}
+
+impl TryFrom<std::net::TcpStream> for TcpStream {
+    type Error = io::Error;
+
+    /// Takes over a stream; see [`TcpStream::from_std`].
+    fn try_from(stream: std::net::TcpStream) -> io::Result<TcpStream> {
+        TcpStream::from_std(stream)
+    }
+}
+
+impl AsRef<TcpStream> for TcpStream {
+    fn as_ref(&self) -> &TcpStream {
+        self
+    }
 }
 
 impl AsStream for TcpStream {
@@ -313,3 +343,8 @@ futures_read!([] TcpStream);
 futures_write!([] TcpStream);
 futures_read!([] & TcpStream);
 futures_write!([] & TcpStream);
+
+crate::net::readiness::descriptor!(TcpStream, |this| match &this.0.0 {
+    Kind::Tcp(registered) => Some(registered.socket()),
+    Kind::Unix(_) | Kind::Simulated(_) => None,
+});

@@ -97,7 +97,7 @@ fn the_kernel_says_who_is_at_the_other_end() {
     runtime(1).block_on(async {
         let (one, _other) = UnixStream::pair().unwrap();
         let found = one.peer_cred().unwrap();
-        assert_eq!(found.pid, std::process::id() as i32);
+        assert_eq!(found.pid(), Some(std::process::id() as i32));
     });
 }
 
@@ -203,7 +203,7 @@ fn a_name_that_is_no_file_is_bound_and_connected_to() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::SocketAddr;
     let name = format!("windlass-test-{}", std::process::id());
-    let address = SocketAddr::from_abstract_name(name).expect("a name");
+    let address = SocketAddr::from_abstract_name(name).expect("a name").into();
     let runtime = runtime(2);
     runtime.block_on(async {
         let listener = UnixListener::bind_addr(&address).expect("it is free");
