@@ -19,8 +19,8 @@ use windlass_runtime::driver::{Direction, Reality, Registered, Source, unsupport
 use super::ready::{Found, async_io, ready_for, try_io};
 use super::{Interest, Ready};
 
-/// A value with a descriptor (a device, a socket of another library), of which a task can wait until
-/// it is ready.
+/// A value with a descriptor (a device, a socket of another library), of which a task can wait
+/// until it is ready.
 ///
 /// The descriptor must be in non-blocking mode, and of a kind that the kernel tells events of: not
 /// a regular file. The caller reads and writes it itself. A guard of [`readable`](AsyncFd::readable)

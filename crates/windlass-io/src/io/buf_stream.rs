@@ -46,7 +46,8 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
         self.inner.get_ref().get_ref()
     }
 
-    /// Returns the stream below, to be changed. What is read or written there goes past the buffers.
+    /// Returns the stream below, to be changed. What is read or written there goes past the
+    /// buffers.
     pub fn get_mut(&mut self) -> &mut RW {
         self.inner.get_mut().get_mut()
     }

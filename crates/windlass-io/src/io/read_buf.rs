@@ -240,8 +240,8 @@ impl<'a> ReadBuf<'a> {
     }
 }
 
-/// Lends the next chunk of `target` to `fill`, and advances it by what that filled. Gives the number
-/// of bytes with the answer of `fill`.
+/// Lends the next chunk of `target` to `fill`, and advances it by what that filled. Gives the
+/// number of bytes with the answer of `fill`.
 pub(crate) fn fill_chunk<B: BufMut + ?Sized, T>(
     target: &mut B,
     fill: impl FnOnce(&mut ReadBuf<'_>) -> T,

@@ -40,11 +40,11 @@ impl<R: AsyncBufRead + Unpin> Split<R> {
     /// Cancel-safe: the beginning of a segment that was read is kept for the next call.
     ///
     /// ```
-    /// use windlass_io::io::AsyncBufReadExt;
+    /// use windlass_io::io::{AsyncBufReadExt, BufReader};
     ///
     /// # windlass_runtime::Runtime::new()?.block_on(async {
     /// let source: &[u8] = b"one,two";
-    /// let mut parts = source.split(b',');
+    /// let mut parts = BufReader::new(source).split(b',');
     /// assert_eq!(parts.next_segment().await?.as_deref(), Some(&b"one"[..]));
     /// assert_eq!(parts.next_segment().await?.as_deref(), Some(&b"two"[..]));
     /// assert_eq!(parts.next_segment().await?, None);

@@ -17,9 +17,9 @@ use super::{AsyncRead, BUFFER_SIZE, ReadBuf, refuse_in_simulation};
 
 /// The program's input; made by [`stdin`].
 ///
-/// Any number of these share one input, with the standard library's. A read that waits does not hold
-/// up the end of a runtime or of the program. What a dropped read had asked for is there for the
-/// next one. In a simulation each read fails with `Unsupported`.
+/// Any number of these share one input, with the standard library's. A read that waits does not
+/// hold up the end of a runtime or of the program. What a dropped read had asked for is there for
+/// the next one. In a simulation each read fails with `Unsupported`.
 #[derive(Debug)]
 pub struct Stdin(());
 

@@ -3,8 +3,8 @@
 /// `ready` of everything that has a socket: `$source` is an expression of `$this`.
 macro_rules! ready_method {
     (|$this:ident| $source:expr) => {
-        /// Waits until the socket may be ready for something of `interest`; says for what. It may be
-        /// a false alarm: follow it with a `try_` method. Cancel-safe.
+        /// Waits until the socket may be ready for something of `interest`; says for what. It may
+        /// be a false alarm: follow it with a `try_` method. Cancel-safe.
         pub async fn ready(
             &self,
             interest: $crate::io::Interest,

@@ -176,8 +176,8 @@ impl UdpSocket {
         })
     }
 
-    /// Peeks as `peek_from` does if there is a datagram now; otherwise fails with `WouldBlock`: wait
-    /// for `readable`.
+    /// Peeks as `peek_from` does if there is a datagram now; otherwise fails with `WouldBlock`:
+    /// wait for `readable`.
     pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.source()
             .try_io(Direction::Read, || self.peek_from_now(buf))

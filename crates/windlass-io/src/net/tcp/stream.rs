@@ -120,8 +120,8 @@ impl TcpStream {
         source.io(Direction::Read, || self.peek_now(buffer)).await
     }
 
-    /// Polls for what `peek` awaits, into the part of `buf` that is not filled; gives how many bytes
-    /// that were. The last task that polled is woken.
+    /// Polls for what `peek` awaits, into the part of `buf` that is not filled; gives how many
+    /// bytes that were. The last task that polled is woken.
     pub fn poll_peek(
         &self,
         cx: &mut Context<'_>,

@@ -180,10 +180,13 @@ fn output_is_reported_when_it_is_written() -> Outcome {
     })
 }
 
-/// The other half of the tests below: what it does with its input, as a process of its own.
+/// The other half of the tests below: what it does with its input, as a process of its own. It
+/// does nothing unless one of those tests has started it.
 #[test]
-#[ignore = "run by other tests as a process of its own"]
 fn helper_reads_input() {
+    if std::env::var_os("WINDLASS_TEST_INPUT").is_none() {
+        return;
+    }
     let runtime = Runtime::builder().workers(1).build().expect("a runtime");
     if std::env::var_os("WINDLASS_TEST_WAITS").is_some() {
         runtime.block_on(async {
@@ -206,8 +209,9 @@ fn helper_reads_input() {
 fn helper(waits: bool) -> std::io::Result<std::process::Child> {
     let mut command = std::process::Command::new(std::env::current_exe()?);
     command
-        .args(["--ignored", "--nocapture", "--exact"])
+        .args(["--nocapture", "--exact"])
         .arg("io::descriptors::helper_reads_input")
+        .env("WINDLASS_TEST_INPUT", "1")
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped());
     if waits {
