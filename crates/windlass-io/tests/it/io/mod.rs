@@ -1,5 +1,6 @@
 //! Traits, buffers and tools of `windlass_io::io`.
 
+mod auto_traits;
 mod buffers;
 mod compat;
 mod copying;
