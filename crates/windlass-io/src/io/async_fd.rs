@@ -489,6 +489,11 @@ pub struct AsyncFdRegisterError<T> {
     cause: io::Error,
 }
 
+/// The name that tokio had for [`AsyncFdRegisterError`] before.
+#[doc(hidden)]
+#[deprecated(note = "use `AsyncFdRegisterError` instead")]
+pub type AsyncFdTryNewError<T> = AsyncFdRegisterError<T>;
+
 impl<T> AsyncFdRegisterError<T> {
     /// Gives the value back, and why it could not be registered.
     pub fn into_parts(self) -> (T, io::Error) {

@@ -107,6 +107,10 @@ pub mod unix {
     pub use super::async_fd::{
         AsyncFd, AsyncFdReadyGuard, AsyncFdReadyMutGuard, AsyncFdRegisterError, TryIoError,
     };
+
+    #[doc(hidden)]
+    #[expect(deprecated, reason = "tokio still exports the old name")]
+    pub use super::async_fd::AsyncFdTryNewError;
 }
 
 /// The size of a buffer unless its user says another.

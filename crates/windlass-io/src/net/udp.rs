@@ -4,6 +4,8 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Context, Poll};
 
+use socket2::SockRef;
+
 use super::address::{Address, ToSocketAddrs};
 use super::datagram::datagram_methods;
 use super::dns::{first_of, resolve};
@@ -43,6 +45,31 @@ pub struct UdpSocket(Socket);
 enum Socket {
     Real(Registered<mio::net::UdpSocket>),
     Simulated(Datagrams),
+}
+
+/// Options that only sockets of the operating system have.
+macro_rules! real_options {
+    ($(
+        $(#[$doc:meta])+
+        $set:ident, $get:ident: $type:ty = $socket_set:ident, $socket_get:ident;
+    )+) => { $(
+        $(#[$doc])+
+        ///
+        /// # Errors
+        /// `Unsupported` in a simulation.
+        pub fn $set(&self, value: $type) -> io::Result<()> {
+            SockRef::from(self.real()?).$socket_set(value)
+        }
+
+        #[doc = concat!("Returns what [`", stringify!($set), "`](UdpSocket::", stringify!($set),
+            ") set.")]
+        ///
+        /// # Errors
+        /// `Unsupported` in a simulation.
+        pub fn $get(&self) -> io::Result<$type> {
+            SockRef::from(self.real()?).$socket_get()
+        }
+    )+ };
 }
 
 impl UdpSocket {
@@ -304,6 +331,37 @@ impl UdpSocket {
     /// `Unsupported` in a simulation, which has no groups.
     pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.real()?.leave_multicast_v6(group, interface)
+    }
+
+    real_options! {
+        /// Sets whether this host receives what it sends to a group (`IP_MULTICAST_LOOP`).
+        set_multicast_loop_v4, multicast_loop_v4: bool = set_multicast_loop_v4, multicast_loop_v4;
+        /// Sets how many routers a datagram to a group may pass (`IP_MULTICAST_TTL`).
+        set_multicast_ttl_v4, multicast_ttl_v4: u32 = set_multicast_ttl_v4, multicast_ttl_v4;
+        /// Sets whether this host receives what it sends to a group (`IPV6_MULTICAST_LOOP`).
+        set_multicast_loop_v6, multicast_loop_v6: bool = set_multicast_loop_v6, multicast_loop_v6;
+        /// Sets the type of service of datagrams (`IP_TOS`).
+        set_tos_v4, tos_v4: u32 = set_tos_v4, tos_v4;
+        /// Sets the traffic class of datagrams (`IPV6_TCLASS`).
+        set_tclass_v6, tclass_v6: u32 = set_tclass_v6, tclass_v6;
+    }
+
+    /// Returns the network interface that the socket is bound to (`SO_BINDTODEVICE`).
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
+        SockRef::from(self.real()?).device()
+    }
+
+    /// Binds the socket to a network interface, or to none again (`SO_BINDTODEVICE`).
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
+        SockRef::from(self.real()?).bind_device(interface)
     }
 
     fn real(&self) -> io::Result<&mio::net::UdpSocket> {

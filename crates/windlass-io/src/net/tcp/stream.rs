@@ -231,6 +231,19 @@ impl TcpStream {
         self.get(|socket| socket.linger(), |options| options.linger)
     }
 
+    /// Sets whether received bytes are acknowledged at once (`TCP_QUICKACK`); the system may change
+    /// it back. In a simulation it has no effect.
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]
+    pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
+        self.set(|socket| socket.set_tcp_quickack(quickack), |_| {})
+    }
+
+    /// Returns whether received bytes are acknowledged at once.
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]
+    pub fn quickack(&self) -> io::Result<bool> {
+        self.get(|socket| socket.tcp_quickack(), |_| false)
+    }
+
     /// Makes a drop discard bytes that were not sent yet and reset the connection (`SO_LINGER` of
     /// zero); it does not block.
     pub fn set_zero_linger(&self) -> io::Result<()> {

@@ -193,6 +193,30 @@ fn pipes_carry_bytes_and_check_their_files() -> Outcome {
 }
 
 #[test]
+fn options_of_the_system_are_set_and_read() -> Outcome {
+    Runtime::builder().workers(1).build()?.block_on(async {
+        let socket = UdpSocket::bind("127.0.0.1:0").await?;
+        socket.set_multicast_loop_v4(false)?;
+        socket.set_multicast_ttl_v4(3)?;
+        socket.set_tos_v4(16)?;
+        assert!(!socket.multicast_loop_v4()?);
+        assert_eq!((socket.multicast_ttl_v4()?, socket.tos_v4()?), (3, 16));
+        assert_eq!(socket.device()?, None);
+        let (client, _server) = connected().await?;
+        client.set_quickack(true)?;
+        client.set_zero_linger()?;
+        assert_eq!(client.linger()?, Some(std::time::Duration::ZERO));
+        std::io::Result::Ok(())
+    })?;
+    Runtime::simulated(1).block_on(async {
+        let socket = UdpSocket::bind("127.0.0.1:0").await?;
+        let refused = socket.set_tos_v4(16).expect_err("simulated");
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        Ok(())
+    })
+}
+
+#[test]
 fn addresses_have_the_forms_of_the_standard_library() -> Outcome {
     on_both(async || {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
