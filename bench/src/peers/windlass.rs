@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use windlass::http::{serve, service_fn};
+use windlass::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::net::{TcpListener, TcpStream};
 use windlass::task::JoinHandle;
 use windlass::{Runtime, coroutine};
@@ -239,7 +240,7 @@ impl Mpsc for Windlass {
         sender.send(value).await.expect("it is open");
     }
     async fn receive(receiver: &mut Self::Receiver) -> Option<u64> {
-        receiver.recv().await.ok()
+        receiver.recv().await
     }
     fn unbounded() -> (Self::UnboundedSender, Self::UnboundedReceiver) {
         windlass::sync::mpsc::unbounded_channel()
@@ -248,7 +249,7 @@ impl Mpsc for Windlass {
         sender.send(value).expect("it is open");
     }
     async fn receive_unbounded(receiver: &mut Self::UnboundedReceiver) -> Option<u64> {
-        receiver.recv().await.ok()
+        receiver.recv().await
     }
 }
 

@@ -3,6 +3,7 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`net`] | TCP, UDP and Unix sockets, of the kernel or of a simulation |
+//! | [`io`] | traits of readers and writers, buffers, tools |
 //! | [`fs`] | files and folders |
 //! | [`command`] | programs that are started, and their pipes |
 //! | [`signal`] | signals of the operating system |
@@ -13,6 +14,7 @@
 
 pub mod command;
 pub mod fs;
+pub mod io;
 pub mod net;
 mod os;
 pub mod signal;

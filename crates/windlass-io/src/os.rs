@@ -1,10 +1,12 @@
-//! System calls for signals, Unix sockets and commands.
+//! System calls for signals, sockets, pipes and commands.
 #![allow(unsafe_code, reason = "system calls; see each block")]
 
 use std::io;
 
 use windlass_core::sync::atomic::{AtomicI32, Ordering};
 use windlass_core::sync::{Mutex, thread};
+
+use crate::io::ReadBuf;
 
 pub(crate) use libc::{
     SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
@@ -118,6 +120,42 @@ pub(crate) fn peer_credentials(socket: &impl std::os::fd::AsFd) -> io::Result<(i
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn peer_credentials(_: &impl std::os::fd::AsFd) -> io::Result<(i32, u32, u32)> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Reads into the part of `buffer` that is not filled, which need not hold values; gives how many
+/// bytes that were.
+pub(crate) fn read_into(
+    descriptor: &impl std::os::fd::AsFd,
+    buffer: &mut ReadBuf<'_>,
+) -> io::Result<usize> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: only the kernel writes to it, and it writes values.
+    let room = unsafe { buffer.unfilled_mut() };
+    // SAFETY: the descriptor is borrowed and so open, and the kernel writes at most `room.len()`
+    // bytes.
+    let read = unsafe {
+        libc::read(
+            descriptor.as_fd().as_raw_fd(),
+            room.as_mut_ptr().cast(),
+            room.len(),
+        )
+    };
+    let count = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has written so many bytes.
+    unsafe { buffer.assume_init(count) };
+    buffer.advance(count);
+    Ok(count)
+}
+
+/// How a descriptor was opened: `O_RDONLY`, `O_WRONLY` or `O_RDWR`.
+pub(crate) fn access_mode(descriptor: &impl std::os::fd::AsFd) -> io::Result<libc::c_int> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is borrowed and so open, and the call takes no pointers.
+    let flags = unsafe { libc::fcntl(descriptor.as_fd().as_raw_fd(), libc::F_GETFL) };
+    match flags {
+        -1 => Err(io::Error::last_os_error()),
+        flags => Ok(flags & libc::O_ACCMODE),
+    }
 }
 
 /// Receives without taking: the bytes stay for the next receive.

@@ -35,8 +35,14 @@ pub const READ_CLOSED: u32 = 4;
 pub const WRITE_CLOSED: u32 = 8;
 /// The driver has ended: no event comes any more.
 const SHUT: u32 = 16;
+/// The bit of a resource that has priority data (on a TCP socket: urgent data).
+pub const PRIORITY: u32 = 32;
+/// The bit of a resource that has an error to be asked for.
+pub const ERROR: u32 = 64;
 /// The count of events is in the bits from here on.
-const ONE_EVENT: u32 = 32;
+const ONE_EVENT: u32 = 128;
+/// What an attempt can prove wrong; closed sides stay closed.
+const CLEARABLE: u32 = READABLE | WRITABLE | PRIORITY | ERROR;
 
 /// What an operation wants to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +58,15 @@ impl Direction {
         match self {
             Direction::Read => READABLE | READ_CLOSED | SHUT,
             Direction::Write => WRITABLE | WRITE_CLOSED | SHUT,
+        }
+    }
+
+    /// Events that waiters of this direction look at: those who wait for priority data or an error
+    /// wait with the readers.
+    fn wakes(self) -> u32 {
+        match self {
+            Direction::Read => self.mask() | PRIORITY | ERROR,
+            Direction::Write => self.mask(),
         }
     }
 
@@ -72,6 +87,11 @@ impl Ready {
     /// True if the driver has ended: waiting would be for ever.
     pub fn is_shut(self) -> bool {
         self.0 & SHUT != 0
+    }
+
+    /// The bits of the state: `READABLE`, `WRITABLE` and the others.
+    pub fn bits(self) -> u32 {
+        self.0 & (CLEARABLE | READ_CLOSED | WRITE_CLOSED)
     }
 }
 
@@ -127,7 +147,7 @@ impl Readiness {
             now = changed;
         }
         for direction in [Direction::Read, Direction::Write] {
-            if bits & direction.mask() != 0 {
+            if bits & direction.wakes() != 0 {
                 // A waker that panics keeps neither the others nor the driver from going on.
                 contain(|| {
                     in_rounds(&self.waiters[direction as usize], |waiters, wakes| {
@@ -141,22 +161,22 @@ impl Readiness {
         }
     }
 
-    /// The state, if it says that the direction may be ready.
-    fn look(&self, direction: Direction) -> Option<Ready> {
+    /// The state, if it has one of these bits.
+    fn look(&self, bits: u32) -> Option<Ready> {
         let found = self.state();
-        (found.0 & direction.mask() != 0).then_some(found)
+        (found.0 & bits != 0).then_some(found)
     }
 
     /// Waits until the resource may be ready. For poll functions: the last task that asked is
     /// woken.
     pub fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<Ready> {
         let spent = ready!(spend(cx));
-        if let Some(found) = self.look(direction) {
+        if let Some(found) = self.look(direction.mask()) {
             spent.made_progress();
             return Poll::Ready(found);
         }
         let mut waiters = self.waiters[direction as usize].lock();
-        if let Some(found) = self.look(direction) {
+        if let Some(found) = self.look(direction.mask()) {
             drop(waiters);
             spent.made_progress();
             return Poll::Ready(found);
@@ -172,9 +192,16 @@ impl Readiness {
 
     /// Waits until the resource may be ready, beside any number of others. Cancel-safe.
     pub fn ready(&self, direction: Direction) -> ReadyWait<'_> {
+        self.ready_for(direction, direction.mask())
+    }
+
+    /// Waits until the resource has one of these bits, or the driver has ended. Waits for priority
+    /// data and errors are of the reading direction. Cancel-safe.
+    pub fn ready_for(&self, direction: Direction, bits: u32) -> ReadyWait<'_> {
         ReadyWait {
             readiness: self,
             direction,
+            bits: bits | SHUT,
             node: Node::new(()),
         }
     }
@@ -197,6 +224,24 @@ impl Readiness {
         );
     }
 
+    /// The resource does not have these bits after all, unless an event has come since it was found
+    /// so. Other threads may clear other bits meanwhile.
+    pub fn clear_bits(&self, bits: u32, found: Ready) {
+        let mut now = self.state.load(Ordering::Relaxed);
+        while now / ONE_EVENT == found.0 / ONE_EVENT {
+            // Relaxed: it takes readiness away, and publishes nothing.
+            match self.state.compare_exchange_weak(
+                now,
+                now & !(bits & CLEARABLE),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(changed) => now = changed,
+            }
+        }
+    }
+
     /// Formats the readiness under the name of the type that holds it.
     pub fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.load(Ordering::Relaxed);
@@ -213,6 +258,7 @@ impl Readiness {
 pub struct ReadyWait<'a> {
     readiness: &'a Readiness,
     direction: Direction,
+    bits: u32,
     node: Node<()>,
 }
 
@@ -230,12 +276,12 @@ impl Future for ReadyWait<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ready> {
         let spent = ready!(spend(cx));
         let this = self.into_ref().get_ref();
-        if let Some(found) = this.readiness.look(this.direction) {
+        if let Some(found) = this.readiness.look(this.bits) {
             spent.made_progress();
             return Poll::Ready(found);
         }
         let mut waiters = this.readiness.waiters[this.direction as usize].lock();
-        if let Some(found) = this.readiness.look(this.direction) {
+        if let Some(found) = this.readiness.look(this.bits) {
             drop(waiters);
             spent.made_progress();
             return Poll::Ready(found);

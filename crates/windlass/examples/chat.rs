@@ -7,6 +7,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::{collections::BTreeMap, convert::Infallible, net, sync::Arc, time::Duration};
 
+use windlass::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::net::{TcpListener, TcpStream};
 use windlass::process::supervisor::{ChildSpec, Strategy, Supervisor};
 use windlass::process::{Actor, ActorError, ActorEvent, Address, Context, Exited};

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example echo_server`; with an argument it talks to itself and ends.
 
+use windlass::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::net::{TcpListener, TcpStream};
 
 async fn echo(mut stream: TcpStream) -> std::io::Result<u64> {

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use windlass::graph::component::Registry;
 use windlass::graph::{LoadOptions, Prepared, RunOptions, load};
+use windlass::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::lua::Interpreter;
 use windlass::net::TcpListener;
 use windlass::process::supervisor::{ChildSpec, Strategy, Supervisor};

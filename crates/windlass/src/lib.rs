@@ -15,7 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub use windlass_core::block_on;
-pub use windlass_io::{command, fs, net, signal};
+pub use windlass_io::{command, fs, io, net, signal};
 pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
     Runtime, TaskGroup, coroutine, dispatch, fork_join, spawn, spawn_blocking, task_local, time,

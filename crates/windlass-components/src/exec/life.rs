@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use windlass_core::sync::{Arc, Mutex};
 use windlass_graph::component::Failure;
 use windlass_io::command::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_runtime::time::timeout;
 use windlass_runtime::{race, spawn};
 use windlass_sync::CancellationToken;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use windlass_core::sync::{Arc, Mutex};
 use windlass_io::command::ChildStderr;
+use windlass_io::io::AsyncReadExt;
 
 use crate::log::Level;
 use crate::splitter::{Line, Splitter};

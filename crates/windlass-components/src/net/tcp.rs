@@ -8,6 +8,7 @@ use std::time::Duration;
 use windlass_core::sync::Arc;
 use windlass_graph::component::{ConfigField, ConfigKind, Descriptor, Failure, Setup};
 use windlass_graph::model::BoundaryRole;
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{TcpListener, TcpStream};
 use windlass_runtime::time::timeout;
 use windlass_runtime::{race, spawn};
@@ -313,7 +314,7 @@ impl TcpWriter {
         }
         if let Some(mut stream) = connection {
             // The other side may be gone.
-            let _ = stream.shutdown_write();
+            let _ = stream.shutdown().await;
         }
     }
 

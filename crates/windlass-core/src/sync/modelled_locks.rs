@@ -16,6 +16,13 @@ macro_rules! modelled_locks {
                 Mutex($checker::sync::Mutex::new(value))
             }
 
+            /// Gives the value back.
+            pub fn into_inner(self) -> T {
+                self.0
+                    .into_inner()
+                    .unwrap_or_else(|poisoned| poisoned.into_inner())
+            }
+
             /// Waits for the lock.
             pub fn lock(&self) -> MutexGuard<'_, T> {
                 self.0

@@ -331,6 +331,13 @@ impl<T> Mutex<T> {
         Mutex(std::sync::Mutex::new(value))
     }
 
+    /// Gives the value back.
+    pub fn into_inner(self) -> T {
+        self.0
+            .into_inner()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     /// Waits for the lock.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {

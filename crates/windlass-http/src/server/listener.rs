@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::net::SocketAddr as UnixSocketAddr;
 
 use futures_io::{AsyncRead, AsyncWrite};
+use windlass_io::net::unix::SocketAddr as UnixSocketAddr;
 use windlass_io::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 /// What a connection is made of: everything that can be read and written.

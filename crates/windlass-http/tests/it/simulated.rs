@@ -4,6 +4,7 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use windlass_http::{Client, ClientError, TlsAcceptor, serve};
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::TcpListener;
 use windlass_io::simulated::Net;
 use windlass_runtime::{Runtime, spawn, time};

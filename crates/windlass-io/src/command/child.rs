@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::pin::Pin;
 use std::process::{ExitStatus, Output};
 
 use mio::event::Source as MioSource;
@@ -14,6 +15,7 @@ use mio::{Interest, Registry, Token};
 
 use super::bound;
 use super::pipe::{ChildStderr, ChildStdin, ChildStdout};
+use crate::io::{AsyncRead, AsyncReadExt};
 use crate::os;
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
@@ -160,17 +162,10 @@ impl Child {
         drop(self.stdin.take());
         let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
         let read = [
-            stdout.map(ChildStdout::into_pipe),
-            stderr.map(ChildStderr::into_pipe),
+            Box::pin(read_all(stdout)) as Pin<Box<dyn Future<Output = _> + Send>>,
+            Box::pin(read_all(stderr)),
         ];
-        let both = join_all(read.map(|pipe| async {
-            let mut bytes = Vec::new();
-            if let Some(mut pipe) = pipe {
-                pipe.read_to_end(&mut bytes).await?;
-            }
-            Ok::<_, io::Error>(bytes)
-        }));
-        let mut both = both.await.into_iter();
+        let mut both = join_all(read).await.into_iter();
         let mut next = || both.next().unwrap_or_else(|| Ok(Vec::new()));
         let (stdout, stderr) = (next()?, next()?);
         Ok(Output {
@@ -193,6 +188,15 @@ impl Child {
         self.start_kill()?;
         self.wait().await.map(drop)
     }
+}
+
+/// Reads a pipe, if there is one, up to its end.
+async fn read_all(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
 }
 
 /// How a command ended, if it has.

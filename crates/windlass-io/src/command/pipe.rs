@@ -1,14 +1,14 @@
 //! The ends of a command's pipes.
 
-use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures_io::{AsyncRead, AsyncWrite};
 use mio::unix::pipe;
 use windlass_core::sync::Arc;
 
+use crate::io::{AsyncRead, AsyncWrite, ReadBuf};
+use crate::os;
 use windlass_runtime::driver::{Direction, IoDriver, Registered};
 
 /// The writing end of a command's input. Dropped or closed, the input ends.
@@ -25,7 +25,7 @@ pub struct ChildStderr(Pipe);
 
 /// A reading end.
 #[derive(Debug)]
-pub(super) struct Pipe(Registered<pipe::Receiver>);
+struct Pipe(Registered<pipe::Receiver>);
 
 impl Pipe {
     fn new(driver: &Arc<IoDriver>, pipe: pipe::Receiver) -> io::Result<Pipe> {
@@ -40,6 +40,17 @@ impl Pipe {
             .poll_io(Direction::Read, cx, || pipe.read(buffer))
     }
 
+    /// Reads into memory that need not hold values.
+    fn poll_read_into(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = || os::read_into(self.0.socket(), buffer);
+        let read = self.0.source().poll_io(Direction::Read, cx, read);
+        read.map_ok(drop)
+    }
+
     fn poll_read_vectored(
         &self,
         cx: &mut Context<'_>,
@@ -50,18 +61,6 @@ impl Pipe {
             .source()
             .poll_io(Direction::Read, cx, || pipe.read_vectored(buffers))
     }
-
-    pub(super) async fn read_to_end(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
-        let before = bytes.len();
-        let mut buffer = vec![0; 8 * 1024];
-        loop {
-            let count = poll_fn(|cx| self.poll_read(cx, &mut buffer)).await?;
-            if count == 0 {
-                return Ok(bytes.len() - before);
-            }
-            bytes.extend_from_slice(&buffer[..count]);
-        }
-    }
 }
 
 /// The reading ends.
@@ -71,23 +70,19 @@ macro_rules! reading_end {
             pub(super) fn new(driver: &Arc<IoDriver>, pipe: $std) -> io::Result<$type> {
                 Pipe::new(driver, pipe.into()).map($type)
             }
-
-            pub(super) fn into_pipe(self) -> Pipe {
-                self.0
-            }
-
-            /// Reads what is there, at least a byte; 0 at the end. Cancel-safe.
-            pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                poll_fn(|cx| self.0.poll_read(cx, buffer)).await
-            }
-
-            /// Appends everything up to the end. Cancel-safe: what was read is in the vector.
-            pub async fn read_to_end(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
-                self.0.read_to_end(bytes).await
-            }
         }
 
         impl AsyncRead for $type {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<()>> {
+                self.0.poll_read_into(cx, buf)
+            }
+        }
+
+        impl futures_io::AsyncRead for $type {
             fn poll_read(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -120,26 +115,6 @@ impl ChildStdin {
         Registered::new(driver, pipe).map(|pipe| ChildStdin(Some(pipe)))
     }
 
-    /// Writes some of the bytes. Cancel-safe.
-    ///
-    /// # Errors
-    /// `BrokenPipe` if the other end is closed.
-    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.poll_write_some(cx, bytes)).await
-    }
-
-    /// Writes all of the bytes. Not cancel-safe: how much was written before the drop is not known.
-    ///
-    /// # Errors
-    /// `BrokenPipe` if the other end is closed.
-    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let count = self.write(bytes).await?;
-            bytes = &bytes[count..];
-        }
-        Ok(())
-    }
-
     fn poll_write_some(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_with(cx, |mut pipe| pipe.write(bytes))
     }
@@ -160,6 +135,37 @@ impl ChildStdin {
 }
 
 impl AsyncWrite for ChildStdin {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_some(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_with(cx, |mut pipe| pipe.write_vectored(bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0 = None;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl futures_io::AsyncWrite for ChildStdin {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

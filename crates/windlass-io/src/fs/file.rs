@@ -2,9 +2,23 @@
 //!
 //! At most one operation at a time is under way on a blocking thread; the next one waits for it.
 //! Reads take what they are asked for, and what a dropped read had taken is kept for the next one.
-//! Writes through the traits return when the bytes are copied; an error is reported by the next
-//! operation or by `flush`. The methods of the file itself wait until the operating system has the
-//! bytes.
+//!
+//! # When a write is reported
+//! `poll_write` copies the bytes, starts one write on a blocking thread, and is pending until the
+//! operating system has answered. Its count is that of the system's answer. So a write that was
+//! reported is done, and an error is that of the write that caused it.
+//!
+//! A write future that is dropped in the middle leaves the write under way: its bytes arrive or its
+//! error is kept. The next poll of a write cannot know whether it goes on with the same bytes or
+//! begins anew, so it compares: if its buffer begins with what was written, that write *was* this
+//! one, and its count is reported; otherwise the earlier write is over, and a new one begins behind
+//! it. Either way each byte that is reported is in the file, and a dropped write has happened once
+//! or counts as the next one. A read, a seek or any other operation in between ends the comparison;
+//! a flush does not, because a caller may flush while its write is pending.
+//!
+//! Rejected: to report a write when its bytes are copied, as tokio does. The error then belongs to
+//! a later operation, and a program that does not flush loses the end of its file at the exit
+//! without a word.
 
 use std::fs::{Metadata, Permissions};
 use std::future::{Future, poll_fn};
@@ -13,28 +27,62 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures_io::{AsyncRead, AsyncSeek, AsyncWrite};
 use windlass_core::sync::Arc;
 use windlass_core::task::JoinHandle;
 
 use super::{OpenOptions, run, start};
+use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
 /// The most that one operation moves.
 const MOST: usize = 1 << 20;
 
+/// The most that one operation reads ahead for a caller that wants everything.
+const MOST_AHEAD: usize = 16 << 20;
+
 /// An open file; reads and writes go on where the last one ended.
+///
+/// It has [`AsyncRead`], [`AsyncWrite`] and [`AsyncSeek`], and so the methods of `AsyncReadExt`,
+/// `AsyncWriteExt` and `AsyncSeekExt`.
+///
+/// Unlike a file of tokio, a write is reported when the operating system has the bytes, and with
+/// the system's own count or error: no flush is needed. A write that is dropped before that happens
+/// or not. If it has happened, and the next write begins with the same bytes, it counts as that
+/// write: its bytes are not written twice.
+///
+/// ```
+/// use windlass_io::fs::File;
+/// use windlass_io::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+///
+/// # windlass_runtime::Runtime::new()?.block_on(async {
+/// # let path = std::env::temp_dir().join(format!("windlass-file-{}", std::process::id()));
+/// let mut file = File::options().read(true).write(true).create(true).open(&path).await?;
+/// file.write_all(b"hello").await?;
+/// file.rewind().await?;
+/// let mut text = String::new();
+/// file.read_to_string(&mut text).await?;
+/// assert_eq!(text, "hello");
+/// # std::fs::remove_file(path)
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct File {
     file: Arc<std::fs::File>,
     /// Read, and not handed out yet.
     ahead: ReadAhead,
     under_way: UnderWay,
+    /// Where the last seek went.
+    position: u64,
+    /// The next read is of a caller that wants everything up to the end.
+    wants_all: bool,
 }
 
 #[derive(Debug, Default)]
 struct ReadAhead {
     bytes: Vec<u8>,
     begin: usize,
+    /// The file ends after these bytes, and no reader was told.
+    is_end: bool,
 }
 
 impl ReadAhead {
@@ -42,11 +90,10 @@ impl ReadAhead {
         self.bytes.len() - self.begin
     }
 
-    fn hand_out(&mut self, buffer: &mut [u8]) -> usize {
-        let count = self.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&self.bytes[self.begin..][..count]);
+    fn hand_out(&mut self, buffer: &mut ReadBuf<'_>) {
+        let count = self.len().min(buffer.remaining());
+        buffer.put_slice(&self.bytes[self.begin..][..count]);
         self.begin += count;
-        count
     }
 
     /// Forgets what is left; gives how far the file's position is ahead of the user's.
@@ -54,15 +101,36 @@ impl ReadAhead {
         let left = self.len();
         self.bytes.clear();
         self.begin = 0;
+        self.is_end = false;
         left as i64
     }
+
+    /// Takes the memory out, to be used by an operation.
+    fn take_memory(&mut self) -> Vec<u8> {
+        self.forget();
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Keeps memory for the next operation, unless it is large.
+    fn keep_memory(&mut self, mut bytes: Vec<u8>) {
+        if bytes.capacity() <= 2 * MOST {
+            bytes.clear();
+            self.bytes = bytes;
+        }
+    }
 }
+
+/// What an operation on bytes gives: how many it moved, and the memory it used.
+type Moved = (io::Result<usize>, Vec<u8>);
 
 #[derive(Debug)]
 enum UnderWay {
     Nothing,
-    Read(JoinHandle<(io::Result<usize>, Vec<u8>)>),
-    Write(JoinHandle<io::Result<()>>),
+    /// True: up to the end, or `MOST_AHEAD`.
+    Read(bool, JoinHandle<Moved>),
+    Write(JoinHandle<Moved>),
+    /// A write of these bytes is done, and its count was not reported.
+    Written(Vec<u8>),
     Seek(SeekFrom, JoinHandle<io::Result<u64>>),
 }
 
@@ -93,6 +161,8 @@ impl File {
             file: Arc::new(file),
             ahead: ReadAhead::default(),
             under_way: UnderWay::Nothing,
+            position: 0,
+            wants_all: false,
         }
     }
 
@@ -103,65 +173,6 @@ impl File {
             Ok(file) => Ok(file),
             Err(shared) => shared.try_clone(),
         }
-    }
-
-    /// Reads some bytes; 0 at the end. Cancel-safe: what a dropped read had taken comes next.
-    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.poll_read_some(cx, buffer)).await
-    }
-
-    /// Fills the buffer. Not cancel-safe: what was read before the drop is lost.
-    pub async fn read_exact(&mut self, mut buffer: &mut [u8]) -> io::Result<()> {
-        while !buffer.is_empty() {
-            let count = self.read(buffer).await?;
-            if count == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            buffer = &mut buffer[count..];
-        }
-        Ok(())
-    }
-
-    /// Appends everything up to the end; gives how much that was. Not cancel-safe.
-    pub async fn read_to_end(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
-        self.settle().await?;
-        let file = self.file.clone();
-        let rest = run(move || {
-            let mut rest = Vec::new();
-            (&*file).read_to_end(&mut rest)?;
-            Ok(rest)
-        })
-        .await?;
-        bytes.extend_from_slice(&rest);
-        Ok(rest.len())
-    }
-
-    /// Writes some of the bytes; the operating system has them then. Not cancel-safe: a dropped
-    /// write happens or not.
-    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = poll_fn(|cx| self.poll_write_some(cx, bytes)).await?;
-        self.flush().await?;
-        Ok(count)
-    }
-
-    /// Writes all of the bytes; the operating system has them then. Not cancel-safe.
-    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let count = poll_fn(|cx| self.poll_write_some(cx, bytes)).await?;
-            bytes = &bytes[count..];
-        }
-        self.flush().await
-    }
-
-    /// Waits until the operating system has what was written; tells if it did not take it.
-    /// Cancel-safe.
-    pub async fn flush(&mut self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_written(cx)).await
-    }
-
-    /// Goes to a position; gives it, from the beginning. Not cancel-safe.
-    pub async fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        poll_fn(|cx| self.poll_seek_to(cx, to)).await
     }
 
     /// Waits until everything, metadata too, is on the disk.
@@ -215,101 +226,127 @@ impl File {
         Ok(())
     }
 
-    /// Waits until nothing is under way; what a read brings is kept.
+    /// Waits until nothing is under way; what a read brings is kept, what a write gave is forgotten
+    /// unless it is an error.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_written(cx))?;
         let result = match &mut self.under_way {
-            UnderWay::Nothing => return Poll::Ready(Ok(())),
-            UnderWay::Read(read) => match ready!(Pin::new(read).poll(cx)) {
+            UnderWay::Read(to_end, read) => match ready!(Pin::new(read).poll(cx)) {
                 Ok((result, bytes)) => {
-                    self.ahead = ReadAhead { bytes, begin: 0 };
+                    self.ahead = ReadAhead {
+                        is_end: *to_end && result.is_ok() && bytes.len() < MOST_AHEAD,
+                        bytes,
+                        begin: 0,
+                    };
                     result.map(drop)
                 }
                 Err(error) => Err(io::Error::other(error)),
             },
-            UnderWay::Write(write) => flat(ready!(Pin::new(write).poll(cx))),
-            UnderWay::Seek(_, seek) => flat(ready!(Pin::new(seek).poll(cx))).map(drop),
+            UnderWay::Seek(_, seek) => {
+                let result = flat(ready!(Pin::new(seek).poll(cx)));
+                result.map(|position| self.position = position)
+            }
+            UnderWay::Nothing | UnderWay::Write(_) | UnderWay::Written(_) => Ok(()),
         };
-        self.under_way = UnderWay::Nothing;
+        if let UnderWay::Written(bytes) = std::mem::replace(&mut self.under_way, UnderWay::Nothing)
+        {
+            self.ahead.keep_memory(bytes);
+        }
         Poll::Ready(result)
     }
 
-    /// Waits for a write that is under way.
+    /// Waits for a write that is under way; keeps what it wrote, to be reported.
     fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &self.under_way {
-            UnderWay::Write(_) => self.poll_idle(cx),
-            _ => Poll::Ready(Ok(())),
+        let UnderWay::Write(write) = &mut self.under_way else {
+            return Poll::Ready(Ok(()));
+        };
+        let joined = ready!(Pin::new(write).poll(cx));
+        self.under_way = UnderWay::Nothing;
+        let (result, mut bytes) = joined.map_err(io::Error::other)?;
+        bytes.truncate(result?);
+        self.under_way = UnderWay::Written(bytes);
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_read_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let wants_all = std::mem::take(&mut self.wants_all);
+        if buffer.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        loop {
+            let was_reading = matches!(self.under_way, UnderWay::Read(..));
+            ready!(self.poll_idle(cx))?;
+            if self.ahead.len() > 0 {
+                self.ahead.hand_out(buffer);
+                return Poll::Ready(Ok(()));
+            }
+            // The end is reported once: the file may have grown after that.
+            if was_reading || std::mem::take(&mut self.ahead.is_end) {
+                self.ahead.is_end = false;
+                return Poll::Ready(Ok(()));
+            }
+            let (file, mut bytes) = (self.file.clone(), self.ahead.take_memory());
+            let count = buffer.remaining().min(MOST);
+            let read = start(move || {
+                let result = if wants_all {
+                    (&*file).take(MOST_AHEAD as u64).read_to_end(&mut bytes)
+                } else {
+                    bytes.resize(count, 0);
+                    let result = until_not_interrupted(|| (&*file).read(&mut bytes));
+                    bytes.truncate(*result.as_ref().unwrap_or(&0));
+                    result
+                };
+                (result, bytes)
+            })?;
+            self.under_way = UnderWay::Read(wants_all, read);
         }
     }
 
-    pub(crate) fn poll_read_some(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        if buffer.is_empty() {
+    fn poll_write_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if bytes.is_empty() {
             return Poll::Ready(Ok(0));
         }
         loop {
-            let was_reading = matches!(self.under_way, UnderWay::Read(_));
-            ready!(self.poll_idle(cx))?;
-            if self.ahead.len() > 0 || was_reading {
-                // Nothing at all: the end.
-                return Poll::Ready(Ok(self.ahead.hand_out(buffer)));
+            ready!(self.poll_written(cx))?;
+            if let UnderWay::Written(written) = &mut self.under_way
+                && bytes.starts_with(written)
+            {
+                let written = std::mem::take(written);
+                let count = written.len();
+                self.under_way = UnderWay::Nothing;
+                self.ahead.keep_memory(written);
+                return Poll::Ready(Ok(count));
             }
-            let (file, mut bytes) = (self.file.clone(), std::mem::take(&mut self.ahead.bytes));
-            self.ahead.begin = 0;
-            let count = buffer.len().min(MOST);
-            self.under_way = UnderWay::Read(start(move || {
-                bytes.resize(count, 0);
-                let result = until_not_interrupted(|| (&*file).read(&mut bytes));
-                bytes.truncate(*result.as_ref().unwrap_or(&0));
-                (result, bytes)
+            ready!(self.poll_idle(cx))?;
+            let (file, back) = (self.file.clone(), self.ahead.forget());
+            let mut copy = self.ahead.take_memory();
+            copy.extend_from_slice(&bytes[..bytes.len().min(MOST)]);
+            self.under_way = UnderWay::Write(start(move || {
+                let moved = match back {
+                    0 => Ok(0),
+                    back => (&*file).seek(SeekFrom::Current(-back)),
+                };
+                let write = || (&*file).write(&copy);
+                let result = moved.and_then(|_| until_not_interrupted(write));
+                (result, copy)
             })?);
         }
     }
 
-    pub(crate) fn poll_write_some(
-        &mut self,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_idle(cx))?;
-        let bytes = bytes[..bytes.len().min(MOST)].to_vec();
-        let (file, count, back) = (self.file.clone(), bytes.len(), self.ahead.forget());
-        self.under_way = UnderWay::Write(start(move || {
-            if back > 0 {
-                (&*file).seek(SeekFrom::Current(-back))?;
-            }
-            (&*file).write_all(&bytes)
-        })?);
-        Poll::Ready(Ok(count))
-    }
-
-    pub(crate) fn poll_seek_to(
-        &mut self,
-        cx: &mut Context<'_>,
-        to: SeekFrom,
-    ) -> Poll<io::Result<u64>> {
-        loop {
-            if let UnderWay::Seek(asked, seek) = &mut self.under_way
-                && *asked == to
-            {
-                let result = flat(ready!(Pin::new(seek).poll(cx)));
-                self.under_way = UnderWay::Nothing;
-                return Poll::Ready(result);
-            }
-            // Another seek, that was dropped, counts for nothing; its errors neither.
-            if let Err(error) = ready!(self.poll_idle(cx)) {
-                return Poll::Ready(Err(error));
-            }
-            let back = self.ahead.forget();
-            let target = match to {
-                SeekFrom::Current(distance) => SeekFrom::Current(distance.saturating_sub(back)),
-                absolute => absolute,
-            };
-            let file = self.file.clone();
-            self.under_way = UnderWay::Seek(to, start(move || (&*file).seek(target))?);
-        }
+    /// Begins a seek; nothing else is under way.
+    fn begin_seek(&mut self, to: SeekFrom) -> io::Result<()> {
+        let back = self.ahead.forget();
+        let target = match to {
+            SeekFrom::Current(distance) => SeekFrom::Current(distance.saturating_sub(back)),
+            absolute => absolute,
+        };
+        let file = self.file.clone();
+        self.under_way = UnderWay::Seek(to, start(move || (&*file).seek(target))?);
+        Ok(())
     }
 }
 
@@ -333,13 +370,63 @@ impl AsyncRead for File {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_read_some(cx, buffer)
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.poll_read_some(cx, buf)
+    }
+
+    fn announce_read_to_end(mut self: Pin<&mut Self>) {
+        self.wants_all = true;
     }
 }
 
 impl AsyncWrite for File {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_some(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_written(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_written(cx)
+    }
+}
+
+impl AsyncSeek for File {
+    fn start_seek(mut self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
+        match self.under_way {
+            UnderWay::Nothing | UnderWay::Written(_) => self.begin_seek(position),
+            _ => Err(io::Error::other(
+                "other file operation is pending, call poll_complete before start_seek",
+            )),
+        }
+    }
+
+    fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        ready!(self.poll_idle(cx))?;
+        Poll::Ready(Ok(self.position))
+    }
+}
+
+impl futures_io::AsyncRead for File {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(self.poll_read_some(cx, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+}
+
+impl futures_io::AsyncWrite for File {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -357,12 +444,18 @@ impl AsyncWrite for File {
     }
 }
 
-impl AsyncSeek for File {
+impl futures_io::AsyncSeek for File {
     fn poll_seek(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         to: SeekFrom,
     ) -> Poll<io::Result<u64>> {
-        self.poll_seek_to(cx, to)
+        // A move to another position, of a future that was dropped, ends first.
+        let is_ours = matches!(&self.under_way, UnderWay::Seek(asked, _) if *asked == to);
+        if !is_ours {
+            ready!(self.poll_idle(cx))?;
+            self.begin_seek(to)?;
+        }
+        AsyncSeek::poll_complete(self, cx)
     }
 }

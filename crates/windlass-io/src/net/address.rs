@@ -1,7 +1,7 @@
 //! What can be bound and connected to.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// A host, by name or number, and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -15,33 +15,60 @@ pub enum Address {
     },
     /// A numeric address and port.
     Socket(SocketAddr),
+    /// Several of them, to be tried in turn.
+    Several(Vec<SocketAddr>),
 }
 
 /// Something that says where to bind or connect.
-pub trait ToAddress {
+pub trait ToSocketAddrs {
     /// The address it stands for.
     fn to_address(&self) -> io::Result<Address>;
 }
 
-impl ToAddress for Address {
+impl ToSocketAddrs for Address {
     fn to_address(&self) -> io::Result<Address> {
         Ok(self.clone())
     }
 }
 
-impl ToAddress for SocketAddr {
+impl ToSocketAddrs for SocketAddr {
     fn to_address(&self) -> io::Result<Address> {
         Ok(Address::Socket(*self))
     }
 }
 
-impl ToAddress for (IpAddr, u16) {
+/// What is a socket address in another form.
+macro_rules! is_an_address {
+    ($($type:ty),+) => { $(
+        impl ToSocketAddrs for $type {
+            fn to_address(&self) -> io::Result<Address> {
+                Ok(Address::Socket((*self).into()))
+            }
+        }
+    )+ };
+}
+
+is_an_address!(
+    SocketAddrV4,
+    SocketAddrV6,
+    (IpAddr, u16),
+    (Ipv4Addr, u16),
+    (Ipv6Addr, u16)
+);
+
+impl ToSocketAddrs for &[SocketAddr] {
     fn to_address(&self) -> io::Result<Address> {
-        Ok(Address::Socket((*self).into()))
+        Ok(Address::Several(self.to_vec()))
     }
 }
 
-impl ToAddress for (&str, u16) {
+impl ToSocketAddrs for (String, u16) {
+    fn to_address(&self) -> io::Result<Address> {
+        (self.0.as_str(), self.1).to_address()
+    }
+}
+
+impl ToSocketAddrs for (&str, u16) {
     fn to_address(&self) -> io::Result<Address> {
         let (host, port) = *self;
         Ok(match host.parse::<IpAddr>() {
@@ -54,7 +81,7 @@ impl ToAddress for (&str, u16) {
     }
 }
 
-impl ToAddress for str {
+impl ToSocketAddrs for str {
     fn to_address(&self) -> io::Result<Address> {
         if let Ok(number) = self.parse() {
             return Ok(Address::Socket(number));
@@ -70,13 +97,13 @@ impl ToAddress for str {
     }
 }
 
-impl ToAddress for String {
+impl ToSocketAddrs for String {
     fn to_address(&self) -> io::Result<Address> {
         self.as_str().to_address()
     }
 }
 
-impl<A: ToAddress + ?Sized> ToAddress for &A {
+impl<A: ToSocketAddrs + ?Sized> ToSocketAddrs for &A {
     fn to_address(&self) -> io::Result<Address> {
         (**self).to_address()
     }

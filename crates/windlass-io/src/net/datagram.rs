@@ -43,14 +43,74 @@ macro_rules! datagram_methods {
                 .try_io(Direction::Read, || self.receive_now(buffer))
         }
 
-        /// Polls for what `recv` awaits: the last task that polled is woken.
+        /// Polls for what `recv` awaits, into the part of `buf` that is not filled: the last task
+        /// that polled is woken.
         pub fn poll_recv(
             &self,
             cx: &mut Context<'_>,
-            buffer: &mut [u8],
-        ) -> Poll<io::Result<usize>> {
+            buf: &mut $crate::io::ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
             self.source()
-                .poll_io(Direction::Read, cx, || self.receive_now(buffer))
+                .poll_io(Direction::Read, cx, || self.receive_into(buf))
+        }
+
+        /// Receives as `recv` does, and appends to `buf` (a `BytesMut`, a `Vec<u8>`). Cancel-safe.
+        pub async fn recv_buf<B: ::bytes::BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+            let attempt = || {
+                let (count, result) =
+                    $crate::io::read_buf::fill_chunk(buf, |chunk| self.receive_into(chunk));
+                result.map(|()| count)
+            };
+            self.source().io(Direction::Read, attempt).await
+        }
+
+        /// Receives as `recv_buf` does if there is a datagram now; otherwise fails with
+        /// `WouldBlock`: wait for `readable`.
+        pub fn try_recv_buf<B: ::bytes::BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+            self.source().try_io(Direction::Read, || {
+                let (count, result) =
+                    $crate::io::read_buf::fill_chunk(buf, |chunk| self.receive_into(chunk));
+                result.map(|()| count)
+            })
+        }
+
+        /// Receives as `recv_from` does, and appends to `buf` (a `BytesMut`, a `Vec<u8>`).
+        /// Cancel-safe.
+        pub async fn recv_buf_from<B: ::bytes::BufMut>(
+            &self,
+            buf: &mut B,
+        ) -> io::Result<(usize, $address)> {
+            let attempt = || {
+                let (count, result) =
+                    $crate::io::read_buf::fill_chunk(buf, |chunk| self.receive_from_into(chunk));
+                result.map(|from| (count, from))
+            };
+            self.source().io(Direction::Read, attempt).await
+        }
+
+        /// Receives as `recv_buf_from` does if there is a datagram now; otherwise fails with
+        /// `WouldBlock`: wait for `readable`.
+        pub fn try_recv_buf_from<B: ::bytes::BufMut>(
+            &self,
+            buf: &mut B,
+        ) -> io::Result<(usize, $address)> {
+            self.source().try_io(Direction::Read, || {
+                let (count, result) =
+                    $crate::io::read_buf::fill_chunk(buf, |chunk| self.receive_from_into(chunk));
+                result.map(|from| (count, from))
+            })
+        }
+
+        fn receive_into(&self, buf: &mut $crate::io::ReadBuf<'_>) -> io::Result<()> {
+            let count = self.receive_now(buf.initialize_unfilled())?;
+            buf.advance(count);
+            Ok(())
+        }
+
+        fn receive_from_into(&self, buf: &mut $crate::io::ReadBuf<'_>) -> io::Result<$address> {
+            let (count, from) = self.receive_from_now(buf.initialize_unfilled())?;
+            buf.advance(count);
+            Ok(from)
         }
 
         /// The next datagram, and where it comes from. What does not fit into the buffer is lost.
@@ -69,15 +129,19 @@ macro_rules! datagram_methods {
                 .try_io(Direction::Read, || self.receive_from_now(buffer))
         }
 
-        /// Polls for what `recv_from` awaits: the last task that polled is woken.
+        /// Polls for what `recv_from` awaits, into the part of `buf` that is not filled: the last
+        /// task that polled is woken.
         pub fn poll_recv_from(
             &self,
             cx: &mut Context<'_>,
-            buffer: &mut [u8],
-        ) -> Poll<io::Result<(usize, $address)>> {
+            buf: &mut $crate::io::ReadBuf<'_>,
+        ) -> Poll<io::Result<$address>> {
             self.source()
-                .poll_io(Direction::Read, cx, || self.receive_from_now(buffer))
+                .poll_io(Direction::Read, cx, || self.receive_from_into(buf))
         }
+
+        $crate::net::readiness::readiness_methods!(poll_recv_ready, poll_send_ready, |this| this
+            .source());
 
         /// Waits until there is something to receive, or an error. It may be a false alarm: follow
         /// it with a `try_` method. Cancel-safe.

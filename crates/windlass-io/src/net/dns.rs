@@ -1,9 +1,9 @@
 //! Looking names up.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs as _};
 
-use super::address::{Address, ToAddress};
+use super::address::{Address, ToSocketAddrs};
 use crate::net::simulated::Network;
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
@@ -23,7 +23,7 @@ use windlass_runtime::driver::Reality;
 /// # Errors
 /// What the resolver says; an address without a port is `InvalidInput`.
 pub async fn lookup_host(
-    address: impl ToAddress,
+    address: impl ToSocketAddrs,
 ) -> io::Result<impl Iterator<Item = SocketAddr> + Send + 'static> {
     let handle = Handle::current_or_default();
     Ok(resolve(&address, &handle).await?.into_iter())
@@ -31,15 +31,25 @@ pub async fn lookup_host(
 
 /// The addresses, of which there is at least one.
 pub(super) async fn resolve(
-    address: &(impl ToAddress + ?Sized),
+    address: &(impl ToSocketAddrs + ?Sized),
     handle: &Handle,
 ) -> io::Result<Vec<SocketAddr>> {
     let address = address.to_address()?;
     if let Reality::Simulated(simulator) = handle.reality() {
-        return Ok(vec![Network::of(simulator).resolve(&address)?]);
+        let network = Network::of(simulator);
+        return match address {
+            Address::Several(addresses) if addresses.is_empty() => Err(no_address()),
+            Address::Several(addresses) => addresses
+                .into_iter()
+                .map(|address| network.resolve(&Address::Socket(address)))
+                .collect(),
+            address => Ok(vec![network.resolve(&address)?]),
+        };
     }
     let (host, port) = match address {
         Address::Socket(address) => return Ok(vec![address]),
+        Address::Several(addresses) if addresses.is_empty() => return Err(no_address()),
+        Address::Several(addresses) => return Ok(addresses),
         Address::Name { host, port } => (host, port),
     };
     let lookup = handle.try_spawn_blocking(move || -> io::Result<Vec<SocketAddr>> {

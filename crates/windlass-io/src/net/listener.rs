@@ -5,7 +5,9 @@ use std::task::{Context, Poll};
 
 use super::simulated::{self, Name};
 use super::stream::{Kind, Stream};
-use windlass_runtime::driver::{Direction, Registered, Source};
+use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
+
+const NOT_REAL: &str = "a simulated listener is none of the operating system's: this works outside of simulations only";
 
 /// A listening socket of the kernel.
 pub(super) trait ListeningSocket: mio::event::Source + Sized {
@@ -45,6 +47,22 @@ impl<S: ListeningSocket> Listener<S> {
         match self {
             Listener::Real(listener) => listener.socket().local_addr(),
             Listener::Simulated(listener) => S::address_of(listener.name()),
+        }
+    }
+
+    /// Returns the socket of the kernel.
+    pub(super) fn socket(&self) -> io::Result<&S> {
+        match self {
+            Listener::Real(listener) => Ok(listener.socket()),
+            Listener::Simulated(_) => Err(unsupported(NOT_REAL)),
+        }
+    }
+
+    /// Takes the socket of the kernel out of the driver.
+    pub(super) fn into_socket(self) -> io::Result<S> {
+        match self {
+            Listener::Real(listener) => Ok(listener.into_socket()),
+            Listener::Simulated(_) => Err(unsupported(NOT_REAL)),
         }
     }
 

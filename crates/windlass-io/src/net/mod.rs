@@ -2,6 +2,7 @@
 //!
 //! ```
 //! use windlass_runtime::Runtime;
+//! use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 //! use windlass_io::net;
 //!
 //! let echo = || async {
@@ -32,7 +33,8 @@
 //! | [`UnixListener`], [`UnixStream`] | bytes within a host, in order |
 //! | [`UnixDatagram`] | datagrams within a host |
 //!
-//! Streams and their halves have `futures-io`'s `AsyncRead` and `AsyncWrite`; the crate
+//! Streams and their halves have the traits of [`io`](crate::io), and so the methods of
+//! `AsyncReadExt` and `AsyncWriteExt`. They have those of `futures-io` too; the crate
 //! `windlass-tokio-guest` has an adapter to tokio's. Any number of tasks may wait in the async
 //! methods of one socket; of those in poll functions, the last one per direction is woken.
 
@@ -40,16 +42,20 @@ mod address;
 mod datagram;
 mod dns;
 mod listener;
+mod readiness;
 pub(crate) mod simulated;
 mod split;
 mod stream;
-mod tcp;
+pub mod tcp;
 mod udp;
-mod unix;
+pub mod unix;
 
-pub use self::address::{Address, ToAddress};
+pub use self::address::{Address, ToSocketAddrs};
 pub use self::dns::lookup_host;
-pub use self::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
-pub use self::tcp::{TcpIncoming, TcpListener, TcpStream};
+#[doc(inline)]
+pub use self::tcp::{listener::TcpListener, socket::TcpSocket, stream::TcpStream};
 pub use self::udp::UdpSocket;
-pub use self::unix::{PeerCredentials, UnixDatagram, UnixIncoming, UnixListener, UnixStream};
+#[doc(inline)]
+pub use self::unix::{
+    datagram::UnixDatagram, listener::UnixListener, socket::UnixSocket, stream::UnixStream,
+};

@@ -4,33 +4,39 @@
 //! it, and can be put together again.
 
 use std::fmt;
-use std::net::Shutdown;
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::task::{Context, Poll};
 
 use windlass_core::sync::Arc;
 
+use super::readiness::ready_method;
 use super::stream::{
-    AsStream, Stream, futures_read, futures_write, reading_methods, writing_methods,
+    AsStream, Stream, async_read, async_write, futures_read, futures_write, reading_methods,
+    writing_methods,
 };
-use super::tcp::TcpStream;
+use super::tcp::stream::TcpStream;
+use super::unix::stream::UnixStream;
+use crate::io::ReadBuf;
 
 /// The reading half of a stream that is borrowed.
 #[derive(Debug)]
-pub struct ReadHalf<'a, S = TcpStream>(&'a S);
+pub struct ReadHalf<'a, S>(&'a S);
 
 /// The writing half of a stream that is borrowed.
 #[derive(Debug)]
-pub struct WriteHalf<'a, S = TcpStream>(&'a S);
+pub struct WriteHalf<'a, S>(&'a S);
 
 /// The reading half of a stream that is shared by two owners.
 #[derive(Debug)]
-pub struct OwnedReadHalf<S = TcpStream> {
+pub struct OwnedReadHalf<S> {
     stream: Arc<S>,
 }
 
 /// The writing half of a stream that is shared by two owners. Dropping it ends the writing
 /// direction: the other side reads to the end.
 #[derive(Debug)]
-pub struct OwnedWriteHalf<S: AsStream = TcpStream> {
+pub struct OwnedWriteHalf<S: AsStream> {
     stream: Arc<S>,
     /// False once the stream goes on without this half.
     ends: bool,
@@ -50,6 +56,7 @@ pub(super) fn owned<S: AsStream>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf
 
 impl<S: AsStream> ReadHalf<'_, S> {
     reading_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {
@@ -59,6 +66,7 @@ impl<S: AsStream> ReadHalf<'_, S> {
 
 impl<S: AsStream> WriteHalf<'_, S> {
     writing_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {
@@ -68,6 +76,7 @@ impl<S: AsStream> WriteHalf<'_, S> {
 
 impl<S: AsStream> OwnedReadHalf<S> {
     reading_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {
@@ -92,6 +101,7 @@ impl<S: AsStream> OwnedReadHalf<S> {
 
 impl<S: AsStream> OwnedWriteHalf<S> {
     writing_methods!();
+    ready_method!(|this| this.as_stream().source());
 
     /// The whole stream: its addresses, its options.
     pub fn stream(&self) -> &S {
@@ -111,6 +121,60 @@ impl<S: AsStream> OwnedWriteHalf<S> {
         self.ends = false;
     }
 }
+
+/// The addresses of a half are those of its stream, which the half gives too.
+macro_rules! of_the_stream {
+    ($stream:ident, $address:ty: $($half:ty),+) => { $(
+        impl $half {
+            /// Returns this end's address.
+            pub fn local_addr(&self) -> io::Result<$address> {
+                self.stream().local_addr()
+            }
+
+            /// Returns the other end's address.
+            pub fn peer_addr(&self) -> io::Result<$address> {
+                self.stream().peer_addr()
+            }
+        }
+
+        impl AsRef<$stream> for $half {
+            fn as_ref(&self) -> &$stream {
+                self.stream()
+            }
+        }
+    )+ };
+}
+
+of_the_stream!(TcpStream, SocketAddr:
+    ReadHalf<'_, TcpStream>, WriteHalf<'_, TcpStream>,
+    OwnedReadHalf<TcpStream>, OwnedWriteHalf<TcpStream>);
+of_the_stream!(UnixStream, crate::net::unix::SocketAddr:
+    ReadHalf<'_, UnixStream>, WriteHalf<'_, UnixStream>,
+    OwnedReadHalf<UnixStream>, OwnedWriteHalf<UnixStream>);
+
+/// The reading halves of TCP streams peek.
+macro_rules! peeking {
+    ($($half:ty),+) => { $(
+        impl $half {
+            /// Reads, but leaves the bytes there for the next read. Cancel-safe.
+            pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                self.stream().peek(buf).await
+            }
+
+            /// Polls for what `peek` awaits, into the part of `buf` that is not filled; gives how
+            /// many bytes that were. The last task that polled is woken.
+            pub fn poll_peek(
+                &mut self,
+                cx: &mut Context<'_>,
+                buf: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<usize>> {
+                self.stream().poll_peek(cx, buf)
+            }
+        }
+    )+ };
+}
+
+peeking!(ReadHalf<'_, TcpStream>, OwnedReadHalf<TcpStream>);
 
 impl<S: AsStream> Drop for OwnedWriteHalf<S> {
     fn drop(&mut self) {
@@ -145,13 +209,17 @@ impl<S: AsStream> AsStream for OwnedWriteHalf<S> {
     }
 }
 
+async_read!([S: AsStream] ReadHalf<'_, S>);
+async_write!([S: AsStream] WriteHalf<'_, S>);
+async_read!([S: AsStream] OwnedReadHalf<S>);
+async_write!([S: AsStream] OwnedWriteHalf<S>);
 futures_read!([S: AsStream] ReadHalf<'_, S>);
 futures_write!([S: AsStream] WriteHalf<'_, S>);
 futures_read!([S: AsStream] OwnedReadHalf<S>);
 futures_write!([S: AsStream] OwnedWriteHalf<S>);
 
 /// The two halves are of different streams; here they are again.
-pub struct ReuniteError<S: AsStream = TcpStream>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
+pub struct ReuniteError<S: AsStream>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 
 impl<S: AsStream> fmt::Debug for ReuniteError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -161,7 +229,7 @@ impl<S: AsStream> fmt::Debug for ReuniteError<S> {
 
 impl<S: AsStream> fmt::Display for ReuniteError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("these halves are of two streams: reunite those that one `into_split` gave")
+        f.write_str("tried to reunite halves that are not from the same socket")
     }
 }
 

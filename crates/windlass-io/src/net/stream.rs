@@ -13,6 +13,9 @@ use std::task::{Context, Poll};
 use socket2::SockRef;
 
 use super::simulated;
+use crate::io::ReadBuf;
+use crate::io::read_buf::fill_chunk;
+use crate::os;
 use windlass_runtime::driver::{Direction, Registered, Source, shut_down};
 
 /// A connected stream socket.
@@ -116,6 +119,18 @@ impl Stream {
             simulated => simulated.write_vectored(&[IoSlice::new(bytes)]))
     }
 
+    fn read_vectored_now(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        on_socket!(self,
+            socket => socket.read_vectored(buffers),
+            simulated => simulated.read_vectored(buffers))
+    }
+
+    fn write_vectored_now(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        on_socket!(self,
+            socket => socket.write_vectored(buffers),
+            simulated => simulated.write_vectored(buffers))
+    }
+
     pub(super) fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -126,6 +141,31 @@ impl Stream {
             .poll_transfer(Direction::Read, cx, asked, || self.read_now(buffer))
     }
 
+    /// Reads into memory that need not hold values.
+    pub(super) fn poll_read_into(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let asked = self.shows_the_end(Direction::Read, buffer.remaining());
+        let source = self.source();
+        let read = source.poll_transfer(Direction::Read, cx, asked, || self.read_into_now(buffer));
+        read.map_ok(drop)
+    }
+
+    fn read_into_now(&self, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
+        match &self.0 {
+            Kind::Tcp(registered) => os::read_into(registered.socket(), buffer),
+            Kind::Unix(registered) => os::read_into(registered.socket(), buffer),
+            Kind::Simulated(stream) => {
+                let room = IoSliceMut::new(buffer.initialize_unfilled());
+                let count = stream.read_vectored(&mut [room])?;
+                buffer.advance(count);
+                Ok(count)
+            }
+        }
+    }
+
     pub(super) fn poll_read_vectored(
         &self,
         cx: &mut Context<'_>,
@@ -134,9 +174,7 @@ impl Stream {
         let lengths = buffers.iter().map(|buffer| buffer.len());
         let asked = self.shows_the_end_of_slices(Direction::Read, lengths);
         self.source().poll_transfer(Direction::Read, cx, asked, || {
-            on_socket!(self,
-                    socket => socket.read_vectored(buffers),
-                    simulated => simulated.read_vectored(buffers))
+            self.read_vectored_now(buffers)
         })
     }
 
@@ -155,15 +193,29 @@ impl Stream {
         let asked = self.shows_the_end_of_slices(Direction::Write, lengths);
         self.source()
             .poll_transfer(Direction::Write, cx, asked, || {
-                on_socket!(self,
-                    socket => socket.write_vectored(buffers),
-                    simulated => simulated.write_vectored(buffers))
+                self.write_vectored_now(buffers)
             })
     }
 
     pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source()
             .try_io(Direction::Read, || self.read_now(buffer))
+    }
+
+    pub(super) fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.source()
+            .try_io(Direction::Read, || self.read_vectored_now(buffers))
+    }
+
+    pub(super) fn try_read_buf<B: bytes::BufMut>(&self, buffer: &mut B) -> io::Result<usize> {
+        self.source().try_io(Direction::Read, || {
+            fill_chunk(buffer, |chunk| self.read_into_now(chunk)).1
+        })
+    }
+
+    pub(super) fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.source()
+            .try_io(Direction::Write, || self.write_vectored_now(buffers))
     }
 
     pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
@@ -199,96 +251,28 @@ pub(super) async fn ready(source: &Source, direction: Direction) -> io::Result<(
     }
 }
 
-/// A vector that grows while it is read into; holds what was read, and nothing else, once this is
-/// dropped.
-pub(super) struct Filling<'a> {
-    buffer: &'a mut Vec<u8>,
-    filled: usize,
-}
-
-impl<'a> Filling<'a> {
-    /// Room that a read is offered at least.
-    const LEAST_ROOM: usize = 32;
-
-    pub(super) fn new(buffer: &'a mut Vec<u8>) -> Filling<'a> {
-        let filled = buffer.len();
-        Filling { buffer, filled }
-    }
-
-    /// Where the next bytes go.
-    pub(super) fn room(&mut self) -> &mut [u8] {
-        if self.buffer.len() - self.filled < Self::LEAST_ROOM {
-            // Doubles, as every vector; each byte is set to 0 once, not once per read.
-            self.buffer.reserve(Self::LEAST_ROOM);
-            self.buffer.resize(self.buffer.capacity(), 0);
-        }
-        &mut self.buffer[self.filled..]
-    }
-
-    pub(super) fn advance(&mut self, count: usize) {
-        self.filled += count;
-    }
-}
-
-impl Drop for Filling<'_> {
-    fn drop(&mut self) {
-        self.buffer.truncate(self.filled);
-    }
-}
-
 /// The methods of everything that reads: streams and reading halves. They are `AsStream`.
 macro_rules! reading_methods {
     () => {
-        /// Reads what is there, at least a byte; 0 at the end. Cancel-safe.
-        pub async fn read(&mut self, buffer: &mut [u8]) -> ::std::io::Result<usize> {
-            ::std::future::poll_fn(|cx| self.as_stream().poll_read(cx, buffer)).await
-        }
-
-        /// Reads as `read` does, into several buffers, one after the other. Cancel-safe.
-        pub async fn read_vectored(
-            &mut self,
-            buffers: &mut [::std::io::IoSliceMut<'_>],
-        ) -> ::std::io::Result<usize> {
-            ::std::future::poll_fn(|cx| self.as_stream().poll_read_vectored(cx, buffers)).await
-        }
-
-        /// Fills the buffer. Not cancel-safe: what was read before the drop is lost with the wait.
-        ///
-        /// # Errors
-        /// `UnexpectedEof` if the end comes first.
-        pub async fn read_exact(&mut self, mut buffer: &mut [u8]) -> ::std::io::Result<()> {
-            while !buffer.is_empty() {
-                let read = self.read(buffer).await?;
-                if read == 0 {
-                    return Err(::std::io::ErrorKind::UnexpectedEof.into());
-                }
-                buffer = &mut buffer[read..];
-            }
-            Ok(())
-        }
-
-        /// Appends everything up to the end, however much that is, and says how much it was.
-        /// Cancel-safe: what was read is in the vector, after an error too.
-        pub async fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> ::std::io::Result<usize> {
-            let mut filling = $crate::net::stream::Filling::new(buffer);
-            let mut total = 0;
-            loop {
-                match self.read(filling.room()).await? {
-                    0 => return Ok(total),
-                    count => {
-                        filling.advance(count);
-                        total += count;
-                    }
-                }
-            }
-        }
-
         /// Reads what is there now.
         ///
         /// # Errors
         /// `WouldBlock` if nothing is: wait for `readable`.
         pub fn try_read(&self, buffer: &mut [u8]) -> ::std::io::Result<usize> {
             self.as_stream().try_read(buffer)
+        }
+
+        /// Reads as `try_read` does, into several buffers, one after the other.
+        pub fn try_read_vectored(
+            &self,
+            bufs: &mut [::std::io::IoSliceMut<'_>],
+        ) -> ::std::io::Result<usize> {
+            self.as_stream().try_read_vectored(bufs)
+        }
+
+        /// Reads as `try_read` does, and appends to `buf` (a `BytesMut`, a `Vec<u8>`).
+        pub fn try_read_buf<B: ::bytes::BufMut>(&self, buf: &mut B) -> ::std::io::Result<usize> {
+            self.as_stream().try_read_buf(buf)
         }
 
         /// Waits until there is something to read, or the end, or an error. It may be a false
@@ -304,38 +288,20 @@ macro_rules! reading_methods {
 /// The methods of everything that writes: streams and writing halves. They are `AsStream`.
 macro_rules! writing_methods {
     () => {
-        /// Writes some of `bytes`. Cancel-safe.
-        pub async fn write(&mut self, bytes: &[u8]) -> ::std::io::Result<usize> {
-            ::std::future::poll_fn(|cx| self.as_stream().poll_write(cx, bytes)).await
-        }
-
-        /// Writes as `write` does, from several buffers, one after the other. Cancel-safe.
-        pub async fn write_vectored(
-            &mut self,
-            buffers: &[::std::io::IoSlice<'_>],
-        ) -> ::std::io::Result<usize> {
-            ::std::future::poll_fn(|cx| self.as_stream().poll_write_vectored(cx, buffers)).await
-        }
-
-        /// Writes all of `bytes`. Not cancel-safe: how much was written before the drop is not
-        /// known.
-        pub async fn write_all(&mut self, mut bytes: &[u8]) -> ::std::io::Result<()> {
-            while !bytes.is_empty() {
-                let written = self.write(bytes).await?;
-                if written == 0 {
-                    return Err(::std::io::ErrorKind::WriteZero.into());
-                }
-                bytes = &bytes[written..];
-            }
-            Ok(())
-        }
-
         /// Writes what there is room for now.
         ///
         /// # Errors
         /// `WouldBlock` if there is none: wait for `writable`.
         pub fn try_write(&self, bytes: &[u8]) -> ::std::io::Result<usize> {
             self.as_stream().try_write(bytes)
+        }
+
+        /// Writes as `try_write` does, from several buffers, one after the other.
+        pub fn try_write_vectored(
+            &self,
+            bufs: &[::std::io::IoSlice<'_>],
+        ) -> ::std::io::Result<usize> {
+            self.as_stream().try_write_vectored(bufs)
         }
 
         /// Waits until there is room to write, or an error. It may be a false alarm: follow it with
@@ -345,10 +311,61 @@ macro_rules! writing_methods {
                 .ready(windlass_runtime::driver::Direction::Write)
                 .await
         }
+    };
+}
 
-        /// Says that nothing more will be written; the other side reads to the end.
-        pub fn shutdown_write(&mut self) -> ::std::io::Result<()> {
-            self.as_stream().shutdown(::std::net::Shutdown::Write)
+/// Our `AsyncRead`, for what is `AsStream`.
+macro_rules! async_read {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> $crate::io::AsyncRead for $type {
+            fn poll_read(
+                self: ::std::pin::Pin<&mut Self>,
+                cx: &mut ::std::task::Context<'_>,
+                buf: &mut $crate::io::ReadBuf<'_>,
+            ) -> ::std::task::Poll<::std::io::Result<()>> {
+                self.as_stream().poll_read_into(cx, buf)
+            }
+        }
+    };
+}
+
+/// Our `AsyncWrite`, for what is `AsStream`. A shutdown ends the writing direction.
+macro_rules! async_write {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> $crate::io::AsyncWrite for $type {
+            fn poll_write(
+                self: ::std::pin::Pin<&mut Self>,
+                cx: &mut ::std::task::Context<'_>,
+                buf: &[u8],
+            ) -> ::std::task::Poll<::std::io::Result<usize>> {
+                self.as_stream().poll_write(cx, buf)
+            }
+
+            fn poll_write_vectored(
+                self: ::std::pin::Pin<&mut Self>,
+                cx: &mut ::std::task::Context<'_>,
+                bufs: &[::std::io::IoSlice<'_>],
+            ) -> ::std::task::Poll<::std::io::Result<usize>> {
+                self.as_stream().poll_write_vectored(cx, bufs)
+            }
+
+            fn is_write_vectored(&self) -> bool {
+                true
+            }
+
+            fn poll_flush(
+                self: ::std::pin::Pin<&mut Self>,
+                _: &mut ::std::task::Context<'_>,
+            ) -> ::std::task::Poll<::std::io::Result<()>> {
+                ::std::task::Poll::Ready(Ok(()))
+            }
+
+            fn poll_shutdown(
+                self: ::std::pin::Pin<&mut Self>,
+                _: &mut ::std::task::Context<'_>,
+            ) -> ::std::task::Poll<::std::io::Result<()>> {
+                ::std::task::Poll::Ready(self.as_stream().shutdown(::std::net::Shutdown::Write))
+            }
         }
     };
 }
@@ -413,4 +430,6 @@ macro_rules! futures_write {
     };
 }
 
-pub(super) use {futures_read, futures_write, reading_methods, writing_methods};
+pub(super) use {
+    async_read, async_write, futures_read, futures_write, reading_methods, writing_methods,
+};

@@ -4,11 +4,14 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Context, Poll};
 
-use super::address::{Address, ToAddress};
+use socket2::SockRef;
+
+use super::address::{Address, ToSocketAddrs};
 use super::datagram::datagram_methods;
 use super::dns::{first_of, resolve};
 use super::simulated::{Datagrams, Name};
 use super::stream::ready;
+use crate::io::ReadBuf;
 use crate::net::simulated::Network;
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
@@ -44,12 +47,37 @@ enum Socket {
     Simulated(Datagrams),
 }
 
+/// Options that only sockets of the operating system have.
+macro_rules! real_options {
+    ($(
+        $(#[$doc:meta])+
+        $set:ident, $get:ident: $type:ty = $socket_set:ident, $socket_get:ident;
+    )+) => { $(
+        $(#[$doc])+
+        ///
+        /// # Errors
+        /// `Unsupported` in a simulation.
+        pub fn $set(&self, value: $type) -> io::Result<()> {
+            SockRef::from(self.real()?).$socket_set(value)
+        }
+
+        #[doc = concat!("Returns what [`", stringify!($set), "`](UdpSocket::", stringify!($set),
+            ") set.")]
+        ///
+        /// # Errors
+        /// `Unsupported` in a simulation.
+        pub fn $get(&self) -> io::Result<$type> {
+            SockRef::from(self.real()?).$socket_get()
+        }
+    )+ };
+}
+
 impl UdpSocket {
     /// A socket at `address`; port 0 takes a free one.
     ///
     /// # Errors
     /// `AddrInUse` if a socket is bound there: end that, or take another port.
-    pub async fn bind(address: impl ToAddress) -> io::Result<UdpSocket> {
+    pub async fn bind(address: impl ToSocketAddrs) -> io::Result<UdpSocket> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;
         Ok(UdpSocket(match handle.reality() {
@@ -88,7 +116,7 @@ impl UdpSocket {
 
     /// Makes `address` the peer: `send` goes there, and only what comes from there is received from
     /// now on. Nothing is sent.
-    pub async fn connect(&self, address: impl ToAddress) -> io::Result<()> {
+    pub async fn connect(&self, address: impl ToSocketAddrs) -> io::Result<()> {
         let addresses = resolve(&address, &Handle::current_or_default()).await?;
         first_of(&addresses, |address| match &self.0 {
             Socket::Real(socket) => socket.socket().connect(address),
@@ -103,7 +131,7 @@ impl UdpSocket {
     ///
     /// # Errors
     /// `EMSGSIZE` if it is larger than a datagram can be: send less at once.
-    pub async fn send_to(&self, bytes: &[u8], address: impl ToAddress) -> io::Result<usize> {
+    pub async fn send_to(&self, bytes: &[u8], address: impl ToSocketAddrs) -> io::Result<usize> {
         let to = match (&self.0, address.to_address()?) {
             // The usual case, without a vector.
             (Socket::Real(_), Address::Socket(to)) => to,
@@ -136,13 +164,73 @@ impl UdpSocket {
             .poll_io(Direction::Write, cx, || self.send_to_now(bytes, to))
     }
 
+    /// Receives as `recv` does, but the datagram stays there for the next call. Cancel-safe.
+    pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(self.peek_from(buf).await?.0)
+    }
+
+    /// Polls for what `peek` awaits, into the part of `buf` that is not filled: the last task that
+    /// polled is woken.
+    pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.poll_peek_from(cx, buf).map_ok(drop)
+    }
+
+    /// Peeks as `peek` does if there is a datagram now; otherwise fails with `WouldBlock`: wait for
+    /// `readable`.
+    pub fn try_peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(self.try_peek_from(buf)?.0)
+    }
+
     /// Receives as `recv_from` does, but the datagram stays there for the next call. Cancel-safe.
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let peeked = self.source().io(Direction::Read, || match &self.0 {
+        let peeked = self
+            .source()
+            .io(Direction::Read, || self.peek_from_now(buffer));
+        peeked.await
+    }
+
+    /// Polls for what `peek_from` awaits, into the part of `buf` that is not filled: the last task
+    /// that polled is woken.
+    pub fn poll_peek_from(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<SocketAddr>> {
+        self.source().poll_io(Direction::Read, cx, || {
+            let (count, from) = self.peek_from_now(buf.initialize_unfilled())?;
+            buf.advance(count);
+            Ok(from)
+        })
+    }
+
+    /// Peeks as `peek_from` does if there is a datagram now; otherwise fails with `WouldBlock`:
+    /// wait for `readable`.
+    pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.source()
+            .try_io(Direction::Read, || self.peek_from_now(buf))
+    }
+
+    /// Returns where the next datagram comes from; that stays there. Cancel-safe.
+    pub async fn peek_sender(&self) -> io::Result<SocketAddr> {
+        Ok(self.peek_from(&mut [0]).await?.1)
+    }
+
+    /// Polls for what `peek_sender` awaits: the last task that polled is woken.
+    pub fn poll_peek_sender(&self, cx: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
+        self.poll_peek_from(cx, &mut ReadBuf::new(&mut [0]))
+    }
+
+    /// Returns where the next datagram comes from if there is one now; otherwise fails with
+    /// `WouldBlock`.
+    pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
+        Ok(self.try_peek_from(&mut [0])?.1)
+    }
+
+    fn peek_from_now(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match &self.0 {
             Socket::Real(socket) => socket.socket().peek_from(buffer),
             Socket::Simulated(socket) => with_address(socket.receive(buffer, true)?),
-        });
-        peeked.await
+        }
     }
 
     /// Returns the address that the socket is bound to.
@@ -245,6 +333,37 @@ impl UdpSocket {
         self.real()?.leave_multicast_v6(group, interface)
     }
 
+    real_options! {
+        /// Sets whether this host receives what it sends to a group (`IP_MULTICAST_LOOP`).
+        set_multicast_loop_v4, multicast_loop_v4: bool = set_multicast_loop_v4, multicast_loop_v4;
+        /// Sets how many routers a datagram to a group may pass (`IP_MULTICAST_TTL`).
+        set_multicast_ttl_v4, multicast_ttl_v4: u32 = set_multicast_ttl_v4, multicast_ttl_v4;
+        /// Sets whether this host receives what it sends to a group (`IPV6_MULTICAST_LOOP`).
+        set_multicast_loop_v6, multicast_loop_v6: bool = set_multicast_loop_v6, multicast_loop_v6;
+        /// Sets the type of service of datagrams (`IP_TOS`).
+        set_tos_v4, tos_v4: u32 = set_tos_v4, tos_v4;
+        /// Sets the traffic class of datagrams (`IPV6_TCLASS`).
+        set_tclass_v6, tclass_v6: u32 = set_tclass_v6, tclass_v6;
+    }
+
+    /// Returns the network interface that the socket is bound to (`SO_BINDTODEVICE`).
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
+        SockRef::from(self.real()?).device()
+    }
+
+    /// Binds the socket to a network interface, or to none again (`SO_BINDTODEVICE`).
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
+        SockRef::from(self.real()?).bind_device(interface)
+    }
+
     fn real(&self) -> io::Result<&mio::net::UdpSocket> {
         match &self.0 {
             Socket::Real(socket) => Ok(socket.socket()),
@@ -288,6 +407,15 @@ impl UdpSocket {
     }
 }
 
+impl TryFrom<std::net::UdpSocket> for UdpSocket {
+    type Error = io::Error;
+
+    /// Takes over a socket; see [`UdpSocket::from_std`].
+    fn try_from(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
+        UdpSocket::from_std(socket)
+    }
+}
+
 const NOT_REAL: &str =
     "a simulated socket is none of the operating system's: this works outside of simulations only";
 
@@ -297,3 +425,8 @@ fn with_address<T>((value, name): (T, Name)) -> io::Result<(T, SocketAddr)> {
         Name::Path { .. } | Name::Unnamed => Err(io::ErrorKind::AddrNotAvailable.into()),
     }
 }
+
+crate::net::readiness::descriptor!(UdpSocket, |this| match &this.0 {
+    Socket::Real(socket) => Some(socket.socket()),
+    Socket::Simulated(_) => None,
+});

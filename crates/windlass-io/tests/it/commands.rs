@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::observe::WorkerState;
 use windlass_io::command::{Command, Stdio};
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_runtime::{Runtime, time};
 
 const LONG: Duration = Duration::from_secs(20);

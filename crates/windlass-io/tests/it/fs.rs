@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::Poll;
 
-use futures_io::{AsyncRead, AsyncWrite};
 use windlass_io::fs::{self, File};
+use windlass_io::io::{AsyncReadExt, AsyncSeekExt, AsyncWrite, AsyncWriteExt};
 use windlass_runtime::Runtime;
 
 /// A directory that is gone after the test.
@@ -83,7 +83,9 @@ fn what_a_dropped_read_had_taken_comes_next() -> Result<(), Box<dyn std::error::
         let mut buffer = [0; 4];
         // Begun, and dropped before its end; always so in the simulator.
         let at_once = std::future::poll_fn(|cx| {
-            Poll::Ready(Pin::new(&mut file).poll_read(cx, &mut buffer).is_ready())
+            Poll::Ready(
+                futures_io::AsyncRead::poll_read(Pin::new(&mut file), cx, &mut buffer).is_ready(),
+            )
         });
         if at_once.await {
             file.seek(SeekFrom::Start(0)).await?;
@@ -101,15 +103,116 @@ fn what_a_dropped_read_had_taken_comes_next() -> Result<(), Box<dyn std::error::
     })
 }
 
+/// Polls a write once and drops it; true if it was done at once, which the simulator never does.
+async fn begin_write(file: &mut File, bytes: &[u8]) -> bool {
+    let poll = |cx: &mut std::task::Context<'_>| Pin::new(&mut *file).poll_write(cx, bytes);
+    let mut poll = poll;
+    std::future::poll_fn(|cx| Poll::Ready(poll(cx).is_ready())).await
+}
+
+#[test]
+fn a_reported_write_is_in_the_file() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("reported");
+    on_both(async || {
+        let path = scratch.file("log");
+        let mut file = File::create(&path).await?;
+        for round in 1..=20 {
+            assert_eq!(file.write(b"line\n").await?, 5);
+            assert_eq!(
+                std::fs::metadata(&path)?.len(),
+                5 * round,
+                "no flush is needed"
+            );
+        }
+        assert_eq!(file.write(&[]).await?, 0);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_dropped_write_happens_once_or_counts_as_the_next_one()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("dropped-write");
+    on_both(async || {
+        let path = scratch.file("letters");
+        let mut file = File::create(&path).await?;
+        // The same bytes: one write, not two.
+        if begin_write(&mut file, b"abc").await {
+            return Ok(());
+        }
+        file.write_all(b"abc").await?;
+        assert_eq!(std::fs::read(&path)?, b"abc");
+        // A flush in between changes nothing.
+        if begin_write(&mut file, b"de").await {
+            return Ok(());
+        }
+        file.flush().await?;
+        assert_eq!(file.write(b"def").await?, 2, "what was written of it");
+        file.write_all(b"f").await?;
+        assert_eq!(std::fs::read(&path)?, b"abcdef");
+        // Other bytes: both are written, and the count is the new one's.
+        if begin_write(&mut file, b"123").await {
+            return Ok(());
+        }
+        assert_eq!(file.write(b"4").await?, 1);
+        assert_eq!(std::fs::read(&path)?, b"abcdef1234");
+        // Another operation in between: the same bytes are written again.
+        if begin_write(&mut file, b"x").await {
+            return Ok(());
+        }
+        assert_eq!(file.stream_position().await?, 11);
+        assert_eq!(file.write(b"x").await?, 1);
+        assert_eq!(std::fs::read(&path)?, b"abcdef1234xx");
+        Ok(())
+    })
+}
+
+#[test]
+fn read_to_end_takes_large_pieces_and_keeps_the_position()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("large");
+    on_both(async || {
+        let path = scratch.file("numbers");
+        let bytes: Vec<u8> = (0..17_000_000_u32).map(|number| number as u8).collect();
+        std::fs::write(&path, &bytes)?;
+        let mut file = File::open(&path).await?;
+        let mut all = Vec::new();
+        assert_eq!(file.read_to_end(&mut all).await?, bytes.len());
+        assert!(all == bytes);
+        assert_eq!(file.stream_position().await?, bytes.len() as u64);
+        // What was appended after the end is read.
+        let mut end = std::fs::OpenOptions::new().append(true).open(&path)?;
+        std::io::Write::write_all(&mut end, b"more")?;
+        all.clear();
+        assert_eq!(file.read_to_end(&mut all).await?, 4);
+        // A dropped call takes nothing away.
+        file.rewind().await?;
+        all.clear();
+        {
+            let mut reading = std::pin::pin!(file.read_to_end(&mut all));
+            std::future::poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx).is_ready())).await;
+        }
+        let read = all.len() as u64;
+        assert_eq!(file.stream_position().await?, read);
+        Ok(())
+    })
+}
+
 #[test]
 fn a_full_disk_is_told() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     on_both(async || {
         let mut full = File::options().write(true).open("/dev/full").await?;
         let error = full.write_all(b"no room").await.expect_err("it is full");
         assert_eq!(error.kind(), ErrorKind::StorageFull);
-        // Through the trait the copy succeeds, and the next operation tells.
-        std::future::poll_fn(|cx| Pin::new(&mut full).poll_write(cx, b"again")).await?;
-        let error = full.flush().await.expect_err("it is still full");
+        // The write itself tells, not an operation after it.
+        let error = full.write(b"again").await.expect_err("it is still full");
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        full.flush().await?;
+        // The error of a write that was dropped is told by the next operation, once.
+        if begin_write(&mut full, b"dropped").await {
+            return Ok(());
+        }
+        let error = full.flush().await.expect_err("it failed");
         assert_eq!(error.kind(), ErrorKind::StorageFull);
         full.flush().await?;
         let error = fs::write("/dev/full", "at once").await;

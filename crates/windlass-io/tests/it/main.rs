@@ -7,6 +7,7 @@
 
 mod commands;
 mod fs;
+mod io;
 mod net;
 mod signals;
 #[path = "../../../windlass-runtime/tests/it/support.rs"]

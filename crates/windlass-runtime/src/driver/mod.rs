@@ -23,7 +23,7 @@ use windlass_core::tuning::MAX_IO_COMPLETIONS;
 use self::alarm_clock::AlarmClock;
 pub use self::reality::Reality;
 pub use self::registered::{Registered, unsupported};
-pub use self::source::{Direction, Source};
+pub use self::source::{Direction, Ready, Source};
 use windlass_sync::time::{TICK_NS, Timers};
 
 const BELL: Token = Token(0);

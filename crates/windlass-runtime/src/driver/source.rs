@@ -12,7 +12,7 @@
 //!    once or later. (What came before *m* was read.)
 //! 3. If that `set` comes before `clear`, the count differs, the exchange fails and the bits stay.
 //!    If it comes after, it sets the bits again and takes the waiter. The count would have to
-//!    wrap within one system call to be taken for the old one: 2^27 events.
+//!    wrap within one system call to be taken for the old one: 2^25 events.
 //! 4. An end or a reset that was seen already is in the bits that `clear` leaves alone: such a
 //!    resource stays ready for good. One that was not seen yet is an edge of its own, as in 2.
 //!
@@ -27,9 +27,9 @@ use std::task::{Context, Poll, ready};
 use mio::event::Event;
 
 use super::shut_down;
-pub use windlass_sync::readiness::Direction;
+pub use windlass_sync::readiness::{Direction, Ready};
 use windlass_sync::readiness::{
-    READ_CLOSED, READABLE, Readiness, Ready, ReadyWait, WRITABLE, WRITE_CLOSED,
+    ERROR, PRIORITY, READ_CLOSED, READABLE, Readiness, ReadyWait, WRITABLE, WRITE_CLOSED,
 };
 
 /// One resource that the driver watches, or that a simulation stands for.
@@ -47,6 +47,13 @@ impl Source {
         }
         if event.is_writable() || event.is_error() {
             bits |= WRITABLE;
+        }
+        if event.is_error() {
+            bits |= ERROR;
+        }
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if event.is_priority() {
+            bits |= PRIORITY;
         }
         if event.is_read_closed() {
             bits |= READ_CLOSED;
@@ -72,6 +79,27 @@ impl Source {
     #[inline]
     pub fn ready(&self, direction: Direction) -> ReadyWait<'_> {
         self.readiness.ready(direction)
+    }
+
+    /// Waits until the resource has one of these bits of `windlass_sync::readiness`. Cancel-safe.
+    pub fn ready_for(&self, direction: Direction, bits: u32) -> ReadyWait<'_> {
+        self.readiness.ready_for(direction, bits)
+    }
+
+    /// Waits until the resource may be ready. For poll functions: the last task that asked is
+    /// woken.
+    pub fn poll_ready(&self, direction: Direction, cx: &mut Context<'_>) -> Poll<Ready> {
+        self.readiness.poll_ready(direction, cx)
+    }
+
+    /// Returns what is known about the resource now.
+    pub fn state(&self) -> Ready {
+        self.readiness.state()
+    }
+
+    /// Takes bits away from what is known, unless an event has come since `found`.
+    pub fn clear_bits(&self, bits: u32, found: Ready) {
+        self.readiness.clear_bits(bits, found);
     }
 
     /// Tries `attempt` whenever the resource may be ready, until it does not block. For poll

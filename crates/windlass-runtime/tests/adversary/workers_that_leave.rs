@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::TcpListener;
 use windlass_runtime::task::block_in_place;
 use windlass_runtime::{Runtime, coroutine, time};

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{TcpListener, TcpStream};
 use windlass_io::simulated::Net;
 use windlass_runtime::simulator::explore;

@@ -18,6 +18,7 @@ use windlass_runtime::driver::Reality;
 /// ```
 /// use std::time::Duration;
 /// use windlass_runtime::{Runtime, time};
+/// use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 /// use windlass_io::{net::{TcpListener, TcpStream}, simulated::Net};
 ///
 /// Runtime::simulated(1).block_on(async {

@@ -182,6 +182,8 @@ impl Network {
                 Ok(address_of(here, address.port()))
             }
             Address::Socket(address) => Ok(*address),
+            // `dns::resolve` asks for each by itself.
+            Address::Several(_) => Err(io::ErrorKind::InvalidInput.into()),
         }
     }
 

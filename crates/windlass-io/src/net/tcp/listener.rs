@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::address_of;
 use super::stream::TcpStream;
-use crate::net::address::ToAddress;
+use crate::net::address::ToSocketAddrs;
 use crate::net::dns::{first_of, resolve};
 use crate::net::listener::{Listener, ListeningSocket};
 use crate::net::simulated::{Name, Network};
@@ -24,6 +24,7 @@ const BACKLOG: i32 = 1024;
 ///
 /// ```
 /// use windlass_runtime::Runtime;
+/// use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 /// use windlass_io::net::{TcpListener, TcpStream};
 ///
 /// Runtime::new()?.block_on(async {
@@ -39,7 +40,7 @@ const BACKLOG: i32 = 1024;
 ///     });
 ///     let mut client = TcpStream::connect(address).await?;
 ///     client.write_all(b"stressed").await?;
-///     client.shutdown_write()?;
+///     client.shutdown().await?;
 ///     let mut answer = Vec::new();
 ///     client.read_to_end(&mut answer).await?;
 ///     assert_eq!(answer, b"desserts");
@@ -56,7 +57,7 @@ impl TcpListener {
     ///
     /// # Errors
     /// `AddrInUse` if a socket listens there: end that, or take another port.
-    pub async fn bind(address: impl ToAddress) -> io::Result<TcpListener> {
+    pub async fn bind(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;
         Ok(TcpListener(match handle.reality() {
@@ -106,9 +107,42 @@ impl TcpListener {
         TcpIncoming(self)
     }
 
+    /// Takes the listener out of the runtime. It is in non-blocking mode: call
+    /// `set_nonblocking(false)` to wait in its methods.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    pub fn into_std(self) -> io::Result<std::net::TcpListener> {
+        Ok(self.0.into_socket()?.into())
+    }
+
+    /// Returns how many routers a packet may pass (`IP_TTL`).
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.0.socket()?.ttl()
+    }
+
+    /// Sets how many routers a packet may pass (`IP_TTL`).
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.socket()?.set_ttl(ttl)
+    }
+
+    /// Listens on a socket that is bound and listens.
+    pub(super) fn from_listening(listener: Listener<mio::net::TcpListener>) -> TcpListener {
+        TcpListener(listener)
+    }
+
     /// Returns the address that the listener is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
+    }
+}
+
+impl TryFrom<std::net::TcpListener> for TcpListener {
+    type Error = io::Error;
+
+    /// Takes over a listener that is in non-blocking mode; see [`TcpListener::from_std`].
+    fn try_from(listener: std::net::TcpListener) -> io::Result<TcpListener> {
+        TcpListener::from_std(listener)
     }
 }
 
@@ -159,3 +193,5 @@ fn listen(address: SocketAddr) -> io::Result<mio::net::TcpListener> {
     socket.listen(BACKLOG)?;
     Ok(mio::net::TcpListener::from_std(socket.into()))
 }
+
+crate::net::readiness::descriptor!(TcpListener, |this| this.0.socket().ok());

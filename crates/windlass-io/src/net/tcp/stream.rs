@@ -4,18 +4,23 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::pin::pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use windlass_core::sync::Arc;
 
 use super::address_of;
-use crate::net::address::ToAddress;
+use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::io::ReadBuf;
+use crate::net::address::ToSocketAddrs;
 use crate::net::dns::resolve;
+use crate::net::readiness::readiness_methods;
 use crate::net::simulated::{self, Network};
-use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::net::split;
 use crate::net::stream::{
-    AsStream, Kind, Stream, System, futures_read, futures_write, reading_methods, writing_methods,
+    AsStream, Kind, Stream, System, async_read, async_write, futures_read, futures_write,
+    reading_methods, writing_methods,
 };
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
@@ -40,7 +45,7 @@ impl TcpStream {
     /// # Errors
     /// `ConnectionRefused` if no socket listens there; else those of the last address that was
     /// tried.
-    pub async fn connect(address: impl ToAddress) -> io::Result<TcpStream> {
+    pub async fn connect(address: impl ToSocketAddrs) -> io::Result<TcpStream> {
         let handle = Handle::current_or_default();
         let addresses = resolve(&address, &handle).await?;
         let mut last = None;
@@ -66,7 +71,7 @@ impl TcpStream {
     /// `TimedOut` after the deadline, `ConnectionAborted` when the token was cancelled; else those
     /// of `connect`.
     pub async fn connect_within(
-        address: impl ToAddress,
+        address: impl ToSocketAddrs,
         limit: impl Into<Limit<'_>>,
     ) -> io::Result<TcpStream> {
         let connecting = pin!(TcpStream::connect(address));
@@ -107,15 +112,34 @@ impl TcpStream {
 
     reading_methods!();
     writing_methods!();
+    readiness_methods!(poll_read_ready, poll_write_ready, |this| this.0.source());
 
     /// Reads as `read` does, but the bytes stay there for the next read. Cancel-safe.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let peeked = self.0.source().io(Direction::Read, || match &self.0.0 {
+        let source = self.0.source();
+        source.io(Direction::Read, || self.peek_now(buffer)).await
+    }
+
+    /// Polls for what `peek` awaits, into the part of `buf` that is not filled; gives how many
+    /// bytes that were. The last task that polled is woken.
+    pub fn poll_peek(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        self.0.source().poll_io(Direction::Read, cx, || {
+            let count = self.peek_now(buf.initialize_unfilled())?;
+            buf.advance(count);
+            Ok(count)
+        })
+    }
+
+    fn peek_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.0.0 {
             Kind::Tcp(registered) => registered.socket().peek(buffer),
             Kind::Simulated(stream) => stream.peek(buffer),
             Kind::Unix(_) => Err(unsupported(NOT_REAL)),
-        });
-        peeked.await
+        }
     }
 
     /// Borrows the stream as two halves, for two futures of one task.
@@ -130,7 +154,7 @@ impl TcpStream {
     }
 
     /// Ends one direction or both. Reads that wait see the end, writes fail with `BrokenPipe`.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+    pub fn shutdown_socket(&self, how: Shutdown) -> io::Result<()> {
         self.0.shutdown(how)
     }
 
@@ -207,6 +231,25 @@ impl TcpStream {
         self.get(|socket| socket.linger(), |options| options.linger)
     }
 
+    /// Sets whether received bytes are acknowledged at once (`TCP_QUICKACK`); the system may change
+    /// it back. In a simulation it has no effect.
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]
+    pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
+        self.set(|socket| socket.set_tcp_quickack(quickack), |_| {})
+    }
+
+    /// Returns whether received bytes are acknowledged at once.
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]
+    pub fn quickack(&self) -> io::Result<bool> {
+        self.get(|socket| socket.tcp_quickack(), |_| false)
+    }
+
+    /// Makes a drop discard bytes that were not sent yet and reset the connection (`SO_LINGER` of
+    /// zero); it does not block.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.set_linger(Some(Duration::ZERO))
+    }
+
     /// Sets how many routers a packet may pass (`IP_TTL`).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.set(|socket| socket.set_ttl_v4(ttl), |options| options.ttl = ttl)
@@ -253,7 +296,15 @@ const NOT_REAL: &str =
     "this is no TCP socket of the operating system: it exists in a simulation only";
 
 async fn connect_to(driver: &Arc<IoDriver>, address: SocketAddr) -> io::Result<Stream> {
-    let socket = Registered::new(driver, mio::net::TcpStream::connect(address)?)?;
+    connected(driver, mio::net::TcpStream::connect(address)?).await
+}
+
+/// Waits until a socket that connects has done so.
+pub(super) async fn connected(
+    driver: &Arc<IoDriver>,
+    socket: mio::net::TcpStream,
+) -> io::Result<Stream> {
+    let socket = Registered::new(driver, socket)?;
     poll_fn(|cx| {
         socket.source().poll_io(Direction::Write, cx, || {
             if let Some(error) = socket.socket().take_error()? {
@@ -272,6 +323,21 @@ async fn connect_to(driver: &Arc<IoDriver>, address: SocketAddr) -> io::Result<S
     Ok(Stream(Kind::Tcp(socket)))
 }
 
+impl TryFrom<std::net::TcpStream> for TcpStream {
+    type Error = io::Error;
+
+    /// Takes over a stream; see [`TcpStream::from_std`].
+    fn try_from(stream: std::net::TcpStream) -> io::Result<TcpStream> {
+        TcpStream::from_std(stream)
+    }
+}
+
+impl AsRef<TcpStream> for TcpStream {
+    fn as_ref(&self) -> &TcpStream {
+        self
+    }
+}
+
 impl AsStream for TcpStream {
     fn as_stream(&self) -> &Stream {
         &self.0
@@ -284,7 +350,14 @@ impl AsStream for &TcpStream {
     }
 }
 
+async_read!([] TcpStream);
+async_write!([] TcpStream);
 futures_read!([] TcpStream);
 futures_write!([] TcpStream);
 futures_read!([] & TcpStream);
 futures_write!([] & TcpStream);
+
+crate::net::readiness::descriptor!(TcpStream, |this| match &this.0.0 {
+    Kind::Tcp(registered) => Some(registered.socket()),
+    Kind::Unix(_) | Kind::Simulated(_) => None,
+});

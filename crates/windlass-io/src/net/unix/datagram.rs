@@ -1,11 +1,10 @@
 //! Unix datagrams.
 
 use std::io;
-use std::os::unix::net::SocketAddr;
 use std::path::Path;
 use std::task::{Context, Poll};
 
-use super::address_of;
+use super::{SocketAddr, address_of};
 use crate::net::datagram::datagram_methods;
 use crate::net::simulated::Datagrams;
 use crate::net::simulated::Network;
@@ -146,6 +145,18 @@ impl UnixDatagram {
         sent.await
     }
 
+    /// Polls for what `send_to` awaits: the last task that polled is woken.
+    pub fn poll_send_to<P: AsRef<Path>>(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+        target: P,
+    ) -> Poll<io::Result<usize>> {
+        let path = target.as_ref();
+        self.source()
+            .poll_io(Direction::Write, cx, || self.send_to_now(buf, path))
+    }
+
     /// Sends as `send_to` does if there is room now; otherwise fails with `WouldBlock`: wait for
     /// `writable`.
     pub fn try_send_to(&self, bytes: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
@@ -157,7 +168,7 @@ impl UnixDatagram {
     /// Returns the address that the socket is bound to; an unnamed one if it is not bound.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
-            Socket::Real(socket) => socket.socket().local_addr(),
+            Socket::Real(socket) => socket.socket().local_addr().map(SocketAddr),
             Socket::Simulated(socket) => address_of(&socket.local()?),
         }
     }
@@ -168,8 +179,30 @@ impl UnixDatagram {
     /// `NotConnected` if there is none.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
-            Socket::Real(socket) => socket.socket().peer_addr(),
+            Socket::Real(socket) => socket.socket().peer_addr().map(SocketAddr),
             Socket::Simulated(socket) => address_of(&socket.peer()?),
+        }
+    }
+
+    /// The error that the socket keeps for the next operation, which then does not see it
+    /// (`SO_ERROR`).
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().take_error(),
+            Socket::Simulated(_) => Ok(None),
+        }
+    }
+
+    /// Ends one direction or both.
+    ///
+    /// # Errors
+    /// What the operating system says; `Unsupported` in a simulation.
+    pub fn shutdown(&self, how: std::net::Shutdown) -> io::Result<()> {
+        match &self.0 {
+            Socket::Real(socket) => socket.socket().shutdown(how),
+            Socket::Simulated(_) => Err(unsupported(
+                "a simulated datagram socket has no directions to end: drop it",
+            )),
         }
     }
 
@@ -203,11 +236,28 @@ impl UnixDatagram {
 
     fn receive_from_now(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         match &self.0 {
-            Socket::Real(socket) => socket.socket().recv_from(buffer),
+            Socket::Real(socket) => {
+                let (count, from) = socket.socket().recv_from(buffer)?;
+                Ok((count, SocketAddr(from)))
+            }
             Socket::Simulated(socket) => {
                 let (count, from) = socket.receive(buffer, false)?;
                 Ok((count, address_of(&from)?))
             }
         }
+    }
+}
+
+crate::net::readiness::descriptor!(UnixDatagram, |this| match &this.0 {
+    Socket::Real(socket) => Some(socket.socket()),
+    Socket::Simulated(_) => None,
+});
+
+impl TryFrom<std::os::unix::net::UnixDatagram> for UnixDatagram {
+    type Error = io::Error;
+
+    /// Takes over a socket; see [`UnixDatagram::from_std`].
+    fn try_from(socket: std::os::unix::net::UnixDatagram) -> io::Result<UnixDatagram> {
+        UnixDatagram::from_std(socket)
     }
 }

@@ -1,13 +1,12 @@
 //! Accepting Unix stream connections.
 
 use std::io;
-use std::os::unix::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use super::address_of;
 use super::stream::UnixStream;
+use super::{SocketAddr, address_of};
 use crate::net::listener::{Listener, ListeningSocket};
 use crate::net::simulated::{Name, Network};
 use crate::net::stream::Kind;
@@ -47,7 +46,7 @@ impl UnixListener {
         if let Some(path) = address.as_pathname() {
             return UnixListener::bind(path);
         }
-        let socket = mio::net::UnixListener::bind_addr(address)?;
+        let socket = mio::net::UnixListener::bind_addr(&address.0)?;
         Ok(UnixListener(Listener::Real(Registered::here(socket)?)))
     }
 
@@ -84,9 +83,36 @@ impl UnixListener {
         UnixIncoming(self)
     }
 
+    /// Takes the listener out of the runtime. It is in non-blocking mode: call
+    /// `set_nonblocking(false)` to wait in its methods.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation.
+    pub fn into_std(self) -> io::Result<std::os::unix::net::UnixListener> {
+        Ok(self.0.into_socket()?.into())
+    }
+
+    /// The error that the socket keeps for the next operation, which then does not see it
+    /// (`SO_ERROR`).
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        match &self.0 {
+            Listener::Real(listener) => listener.socket().take_error(),
+            Listener::Simulated(_) => Ok(None),
+        }
+    }
+
     /// Returns the address that the listener is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
+    }
+}
+
+impl TryFrom<std::os::unix::net::UnixListener> for UnixListener {
+    type Error = io::Error;
+
+    /// Takes over a listener; see [`UnixListener::from_std`].
+    fn try_from(listener: std::os::unix::net::UnixListener) -> io::Result<UnixListener> {
+        UnixListener::from_std(listener)
     }
 }
 
@@ -95,11 +121,12 @@ impl ListeningSocket for mio::net::UnixListener {
     type Address = SocketAddr;
 
     fn accept(&self) -> io::Result<(mio::net::UnixStream, SocketAddr)> {
-        self.accept()
+        let (stream, from) = self.accept()?;
+        Ok((stream, SocketAddr(from)))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.local_addr()
+        self.local_addr().map(SocketAddr)
     }
 
     fn kind(connected: Registered<mio::net::UnixStream>) -> Kind {
@@ -124,3 +151,5 @@ impl futures_core::Stream for UnixIncoming<'_> {
         Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
     }
 }
+
+crate::net::readiness::descriptor!(UnixListener, |this| this.0.socket().ok());

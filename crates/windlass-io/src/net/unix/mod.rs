@@ -4,24 +4,57 @@
 //! there are no files; each host has its own paths, and a path is free again once its socket is
 //! gone.
 
-mod datagram;
-mod listener;
-mod stream;
+mod address;
+pub(super) mod datagram;
+pub(super) mod listener;
+pub mod pipe;
+pub(super) mod socket;
+pub(super) mod stream;
 
 use std::io;
-use std::os::unix::net::SocketAddr;
 
 use super::simulated::Name;
 
-pub use self::datagram::UnixDatagram;
-pub use self::listener::{UnixIncoming, UnixListener};
-pub use self::stream::{PeerCredentials, UnixStream};
+pub use self::address::SocketAddr;
+pub use self::listener::UnixIncoming;
+pub use self::stream::UCred;
+use self::stream::UnixStream;
+use super::split;
+
+/// The type of user numbers.
+#[expect(non_camel_case_types, reason = "tokio's name, which is the system's")]
+pub type uid_t = u32;
+
+/// The type of group numbers.
+#[expect(non_camel_case_types, reason = "tokio's name, which is the system's")]
+pub type gid_t = u32;
+
+/// The type of process numbers.
+#[expect(non_camel_case_types, reason = "tokio's name, which is the system's")]
+pub type pid_t = i32;
+
+/// The reading half of a stream that is borrowed.
+pub type ReadHalf<'a> = split::ReadHalf<'a, UnixStream>;
+
+/// The writing half of a stream that is borrowed.
+pub type WriteHalf<'a> = split::WriteHalf<'a, UnixStream>;
+
+/// The reading half of a stream that is shared by two owners.
+pub type OwnedReadHalf = split::OwnedReadHalf<UnixStream>;
+
+/// The writing half of a stream that is shared by two owners. Dropping it ends the writing
+/// direction.
+pub type OwnedWriteHalf = split::OwnedWriteHalf<UnixStream>;
+
+/// The error of halves that are of two streams; both are in it.
+pub type ReuniteError = split::ReuniteError<UnixStream>;
 
 /// The address by which a simulated socket is known.
 fn address_of(name: &Name) -> io::Result<SocketAddr> {
     match name {
-        Name::Path { path, .. } => SocketAddr::from_pathname(path),
+        Name::Path { path, .. } => std::os::unix::net::SocketAddr::from_pathname(path),
         // No path is how the standard library spells an unnamed address.
-        Name::Socket(_) | Name::Unnamed => SocketAddr::from_pathname(""),
+        Name::Socket(_) | Name::Unnamed => std::os::unix::net::SocketAddr::from_pathname(""),
     }
+    .map(SocketAddr)
 }

@@ -2,14 +2,16 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::os::unix::net::SocketAddr;
 use std::path::Path;
 
-use super::address_of;
+use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf, gid_t, pid_t, uid_t};
+use super::{SocketAddr, address_of};
+use crate::net::readiness::readiness_methods;
 use crate::net::simulated::Network;
-use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::net::split;
 use crate::net::stream::{
-    AsStream, Kind, Stream, System, futures_read, futures_write, reading_methods, writing_methods,
+    AsStream, Kind, Stream, System, async_read, async_write, futures_read, futures_write,
+    reading_methods, writing_methods,
 };
 use crate::os;
 use windlass_runtime::Handle;
@@ -20,6 +22,7 @@ use windlass_runtime::driver::{Direction, Registered, unsupported};
 ///
 /// ```
 /// use windlass_runtime::Runtime;
+/// use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 /// use windlass_io::net::UnixStream;
 ///
 /// let talk = || async {
@@ -74,7 +77,7 @@ impl UnixStream {
         if let Some(path) = address.as_pathname() {
             return UnixStream::connect(path).await;
         }
-        let socket = mio::net::UnixStream::connect_addr(address)?;
+        let socket = mio::net::UnixStream::connect_addr(&address.0)?;
         Ok(UnixStream(Stream(Kind::Unix(Registered::here(socket)?))))
     }
 
@@ -119,6 +122,7 @@ impl UnixStream {
 
     reading_methods!();
     writing_methods!();
+    readiness_methods!(poll_read_ready, poll_write_ready, |this| this.0.source());
 
     /// Reads as `read` does, but the bytes stay there for the next read. Cancel-safe.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -131,25 +135,25 @@ impl UnixStream {
     }
 
     /// Borrows the stream as two halves, for two futures of one task.
-    pub fn split(&mut self) -> (ReadHalf<'_, UnixStream>, WriteHalf<'_, UnixStream>) {
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         split::borrowed(self)
     }
 
     /// Takes the stream apart into two halves, for two tasks. Dropping the writing half ends that
     /// direction.
-    pub fn into_split(self) -> (OwnedReadHalf<UnixStream>, OwnedWriteHalf<UnixStream>) {
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         split::owned(self)
     }
 
     /// Ends one direction or both. Reads that wait see the end, writes fail with `BrokenPipe`.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+    pub fn shutdown_socket(&self, how: Shutdown) -> io::Result<()> {
         self.0.shutdown(how)
     }
 
     /// Returns this end's address; an unnamed one, unless the stream was accepted.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0.0 {
-            Kind::Unix(registered) => registered.socket().local_addr(),
+            Kind::Unix(registered) => registered.socket().local_addr().map(SocketAddr),
             Kind::Simulated(stream) => address_of(stream.local()),
             Kind::Tcp(_) => Err(unsupported(NOT_REAL)),
         }
@@ -158,7 +162,7 @@ impl UnixStream {
     /// The other end's address; unnamed, unless this end has connected.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match &self.0.0 {
-            Kind::Unix(registered) => registered.socket().peer_addr(),
+            Kind::Unix(registered) => registered.socket().peer_addr().map(SocketAddr),
             Kind::Simulated(stream) => address_of(stream.peer()),
             Kind::Tcp(_) => Err(unsupported(NOT_REAL)),
         }
@@ -168,11 +172,11 @@ impl UnixStream {
     ///
     /// # Errors
     /// `Unsupported` in a simulation, and on systems other than Linux.
-    pub fn peer_cred(&self) -> io::Result<PeerCredentials> {
+    pub fn peer_cred(&self) -> io::Result<UCred> {
         match &self.0.0 {
             Kind::Unix(registered) => {
                 let (pid, uid, gid) = os::peer_credentials(registered.socket())?;
-                Ok(PeerCredentials { pid, uid, gid })
+                Ok(UCred { pid, uid, gid })
             }
             Kind::Tcp(_) | Kind::Simulated(_) => Err(unsupported(NOT_REAL)),
         }
@@ -192,15 +196,43 @@ const NOT_REAL: &str =
     "a simulated socket is none of the operating system's: this works outside of simulations only";
 
 /// The process at the other end of a Unix stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PeerCredentials {
-    /// The process id of the peer.
-    pub pid: i32,
-    /// The user it runs as.
-    pub uid: u32,
-    /// The group it runs as.
-    pub gid: u32,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UCred {
+    pid: pid_t,
+    uid: uid_t,
+    gid: gid_t,
+}
+
+impl UCred {
+    /// Returns the user that the process runs as.
+    pub fn uid(&self) -> uid_t {
+        self.uid
+    }
+
+    /// Returns the group that the process runs as.
+    pub fn gid(&self) -> gid_t {
+        self.gid
+    }
+
+    /// Returns the process id, where the system knows it.
+    pub fn pid(&self) -> Option<pid_t> {
+        Some(self.pid)
+    }
+}
+
+impl TryFrom<std::os::unix::net::UnixStream> for UnixStream {
+    type Error = io::Error;
+
+    /// Takes over a stream; see [`UnixStream::from_std`].
+    fn try_from(stream: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
+        UnixStream::from_std(stream)
+    }
+}
+
+impl AsRef<UnixStream> for UnixStream {
+    fn as_ref(&self) -> &UnixStream {
+        self
+    }
 }
 
 impl AsStream for UnixStream {
@@ -215,7 +247,14 @@ impl AsStream for &UnixStream {
     }
 }
 
+async_read!([] UnixStream);
+async_write!([] UnixStream);
 futures_read!([] UnixStream);
 futures_write!([] UnixStream);
 futures_read!([] & UnixStream);
 futures_write!([] & UnixStream);
+
+crate::net::readiness::descriptor!(UnixStream, |this| match &this.0.0 {
+    Kind::Unix(registered) => Some(registered.socket()),
+    Kind::Tcp(_) | Kind::Simulated(_) => None,
+});

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{TcpListener, TcpStream};
 use windlass_runtime::{spawn, time};
 
@@ -126,7 +127,7 @@ fn listener_with_least_backlog() -> std::net::TcpListener {
 fn each_direction_ends_by_itself() {
     runtime(1).block_on(async {
         let (mut client, mut server) = connected().await;
-        client.shutdown_write().unwrap();
+        client.shutdown().await.unwrap();
         assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
         // The other direction, and again after the end was seen.
         server.write_all(b"still here").await.unwrap();
@@ -135,11 +136,11 @@ fn each_direction_ends_by_itself() {
         client.read_exact(&mut heard).await.unwrap();
         let error = client.write_all(b"x").await.expect_err("it was ended");
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);
-        server.shutdown_write().unwrap();
+        server.shutdown().await.unwrap();
         assert_eq!(client.read(&mut heard).await.unwrap(), 0);
 
         let (mut client, server) = connected().await;
-        client.shutdown(std::net::Shutdown::Read).unwrap();
+        client.shutdown_socket(std::net::Shutdown::Read).unwrap();
         assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0);
         client.write_all(b"x").await.unwrap();
         let (mut reading, writing) = server.into_split();

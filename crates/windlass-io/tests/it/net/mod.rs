@@ -2,6 +2,7 @@
 
 mod faults;
 mod readiness;
+mod shape;
 mod simulated;
 mod tcp;
 mod udp;

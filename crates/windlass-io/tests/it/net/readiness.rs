@@ -2,12 +2,12 @@
 
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
-use std::net::Shutdown;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{TcpListener, TcpStream};
 use windlass_runtime::Runtime;
 use windlass_sync::CancellationToken;
@@ -341,7 +341,7 @@ fn the_end_is_told_of_after_a_short_read() {
                 }
             });
             client.write_all(b"short").await.unwrap();
-            client.shutdown(Shutdown::Write).unwrap();
+            client.shutdown().await.unwrap();
             assert_eq!(reader.await.unwrap(), 5);
         }
     });

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use windlass_io::simulated::Net;
 use windlass_runtime::time::{Instant, sleep, timeout};
@@ -191,7 +192,7 @@ fn half_closed_streams_peeks_and_halves_work_as_on_real_sockets() {
         let mut buffer = [0; 16];
         assert_eq!(server.peek(&mut buffer).await.unwrap(), 5);
         assert_eq!(server.read(&mut buffer).await.unwrap(), 5);
-        client.shutdown_write().unwrap();
+        client.shutdown().await.unwrap();
         assert_eq!(server.read(&mut buffer).await.unwrap(), 0);
         let error = client.write(b"x").await.expect_err("it was ended");
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{TcpListener, TcpStream};
 use windlass_runtime::task::LocalSet;
 use windlass_runtime::{Runtime, coroutine, time};
