@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod select;
+mod tokio;
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -172,7 +173,48 @@ fn expand_simulated(
 /// out; when all are, `else` runs.
 #[proc_macro]
 pub fn select(input: TokenStream) -> TokenStream {
-    parse_macro_input!(input as select::Select).expand().into()
+    let runtime = quote!(::windlass);
+    parse_macro_input!(input as select::Select)
+        .expand(&runtime)
+        .into()
+}
+
+/// As `select!`, for a crate whose path comes first: `select_in! { $crate; .. }`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn select_in(input: TokenStream) -> TokenStream {
+    let select::In { runtime, input } = parse_macro_input!(input as select::In<select::Select>);
+    input.expand(&runtime).into()
+}
+
+/// As `join!`, for a crate whose path comes first.
+#[doc(hidden)]
+#[proc_macro]
+pub fn join_in(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as select::In<select::Join>).input;
+    input.expand(false).into()
+}
+
+/// As `try_join!`, for a crate whose path comes first.
+#[doc(hidden)]
+#[proc_macro]
+pub fn try_join_in(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as select::In<select::Join>).input;
+    input.expand(true).into()
+}
+
+/// `#[tokio::main]` of the package that stands in tokio's place.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn tokio_main(args: TokenStream, item: TokenStream) -> TokenStream {
+    tokio::expand(args.into(), item.into(), tokio::Kind::Main).into()
+}
+
+/// `#[tokio::test]` of the package that stands in tokio's place.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn tokio_test(args: TokenStream, item: TokenStream) -> TokenStream {
+    tokio::expand(args.into(), item.into(), tokio::Kind::Test).into()
 }
 
 /// Waits for all of several futures and gives their outputs as a tuple.

@@ -1,6 +1,6 @@
 //! `select!`, `join!`, `try_join!`: a block with the futures pinned in it, and one `poll_fn`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -111,7 +111,8 @@ fn names(prefix: &str, count: usize) -> Vec<Ident> {
 }
 
 impl Select {
-    pub(crate) fn expand(self) -> TokenStream {
+    /// Expands to code that finds the crate of the runtime at `runtime`.
+    pub(crate) fn expand(self, runtime: &TokenStream) -> TokenStream {
         let count = self.branches.len();
         let (futures, variants, types) = (
             names("future", count),
@@ -140,7 +141,7 @@ impl Select {
         let start = if self.biased {
             quote!(0)
         } else {
-            quote!(::windlass::__private::start(__COUNT))
+            quote!(#runtime::__private::start(__COUNT))
         };
         quote! {{
             #[allow(non_camel_case_types, dead_code)]
@@ -154,7 +155,7 @@ impl Select {
                     let __start: usize = #start;
                     let mut __waiting = false;
                     for __step in 0..__COUNT {
-                        match ::windlass::__private::wrap(__start + __step, __COUNT) {
+                        match #runtime::__private::wrap(__start + __step, __COUNT) {
                             #(#indices if __enabled[#indices] => {
                                 match ::core::future::Future::poll(#futures.as_mut(), __cx) {
                                     ::core::task::Poll::Pending => __waiting = true,
@@ -189,6 +190,28 @@ impl Select {
                 _ => ::core::unreachable!("the pattern was looked at before"),
             }
         }}
+    }
+}
+
+/// The path of a crate, a semicolon, and the input of a macro: what a `macro_rules!` of that crate
+/// passes on, so that the macro works under any name of the crate.
+pub(crate) struct In<T> {
+    pub(crate) runtime: TokenStream,
+    pub(crate) input: T,
+}
+
+impl<T: Parse> Parse for In<T> {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        // Not parsed as a path: `$crate` is a token of its own kind.
+        let mut runtime = TokenStream::new();
+        while !input.peek(Token![;]) {
+            runtime.extend([input.parse::<TokenTree>()?]);
+        }
+        input.parse::<Token![;]>()?;
+        Ok(In {
+            runtime,
+            input: input.parse()?,
+        })
     }
 }
 
