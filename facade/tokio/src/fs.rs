@@ -1,0 +1,3 @@
+//! Files and directories.
+
+pub use windlass_io::fs::*;

@@ -1,0 +1,3 @@
+//! Reading and writing without blocking: traits, buffers and tools.
+
+pub use windlass_io::io::*;

@@ -1,0 +1,3 @@
+//! Sockets.
+
+pub use windlass_io::net::*;

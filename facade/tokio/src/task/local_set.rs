@@ -1,0 +1,41 @@
+//! Local sets, with the runtime of this crate in their signatures.
+
+use std::future::Future;
+
+use windlass_core::executor::local_set::{LocalJoinHandle, RunUntil};
+
+use crate::runtime::Runtime;
+
+pub use windlass_core::executor::local_set::spawn_local;
+
+/// Runs `!Send` futures on the thread that made it.
+#[derive(Debug, Default)]
+pub struct LocalSet(windlass_core::executor::local_set::LocalSet);
+
+impl LocalSet {
+    /// Makes an empty set, at home on this thread.
+    pub fn new() -> LocalSet {
+        LocalSet::default()
+    }
+
+    /// Starts a task on this thread. It runs while the set is awaited.
+    #[track_caller]
+    pub fn spawn_local<F>(&self, future: F) -> LocalJoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.0.spawn_local(future)
+    }
+
+    /// Awaits `future`, and runs the set's tasks meanwhile.
+    pub fn run_until<F: Future>(&self, future: F) -> RunUntil<'_, F> {
+        self.0.run_until(future)
+    }
+
+    /// Runs `future` on this thread, and the set's tasks meanwhile.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
+        runtime.block_on(self.run_until(future))
+    }
+}

@@ -1,0 +1,29 @@
+//! Sleeping, deadlines, intervals, and the clock of tests.
+
+mod paused;
+
+use std::future::IntoFuture;
+
+pub use std::time::Duration;
+
+#[doc(inline)]
+pub use self::paused::{advance, pause, resume};
+pub use windlass_runtime::time::{
+    Instant, Interval, MissedTicks as MissedTickBehavior, Sleep, Timeout, interval, interval_at,
+    sleep, sleep_until,
+};
+
+/// The errors of this module.
+pub mod error {
+    pub use windlass_runtime::time::Elapsed;
+}
+
+/// Runs `future` for at most `time`; a future that is too slow is dropped.
+pub fn timeout<F: IntoFuture>(time: Duration, future: F) -> Timeout<F::IntoFuture> {
+    windlass_runtime::time::timeout(time, future.into_future())
+}
+
+/// Runs `future` until `deadline` at most.
+pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
+    windlass_runtime::time::timeout_at(deadline, future.into_future())
+}
