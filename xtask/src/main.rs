@@ -16,6 +16,7 @@ mod surface;
 mod test;
 mod text;
 mod tidy;
+mod tokio_tests;
 mod weaken;
 mod workspace;
 
@@ -40,6 +41,8 @@ Usage: cargo xtask <command> [arguments]
   soak [SECONDS]           an HTTP server under load and clients that break off: what it holds stays flat
   soak --mix [SECONDS]     every front end at once, with kills, cancels, panics and resizes, for 600 s or so long
   instructions [--write]   counts the instructions of hot paths with callgrind
+  tokio-tests PATH         tokio's integration tests from a checkout of it, on facade/tokio;
+                           --only FILE,FILE; --list-only; --baseline: which tests are applicable
   fuzz TARGET [--seconds N]  bytes of all kinds for 60 s or N; the target is `graph`; needs nightly
 ";
 
@@ -79,6 +82,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Error> {
         "bench" => bench::command,
         "soak" => soak::command,
         "instructions" => instructions::command,
+        "tokio-tests" => tokio_tests::command,
         "fuzz" => fuzz::command,
         _ => return Err(Error::usage(format!("there is no command `{command}`"))),
     };
