@@ -49,6 +49,33 @@ fn local_tasks_share_what_cannot_be_sent() {
 }
 
 #[test]
+fn an_output_that_can_be_sent_is_joined_on_another_thread() {
+    in_time("the join elsewhere", || {
+        let set = LocalSet::new();
+        let home = thread::current().id();
+        let local = set.spawn_local(async move {
+            let not_send = Rc::new(7);
+            yield_now().await;
+            assert_eq!(thread::current().id(), home);
+            *not_send
+        });
+        let handle: windlass_core::task::JoinHandle<i32> = local.into();
+        let (done, is_done) = mpsc::channel();
+        let elsewhere = thread::spawn(move || {
+            let output = windlass_core::block_on(handle).unwrap();
+            done.send(()).unwrap();
+            output
+        });
+        windlass_core::block_on(set.run_until(async {
+            while is_done.try_recv().is_err() {
+                yield_now().await;
+            }
+        }));
+        assert_eq!(elsewhere.join().unwrap(), 7);
+    });
+}
+
+#[test]
 fn a_local_task_is_woken_from_another_thread() {
     in_time("the local task", || {
         let runtime = runtime(1);

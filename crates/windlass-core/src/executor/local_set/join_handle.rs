@@ -47,6 +47,14 @@ impl<T> Future for LocalJoinHandle<T> {
     }
 }
 
+/// The plain handle of a local task. It may leave the home thread if the output may: `JoinHandle<T>`
+/// is `Send` only then.
+impl<T> From<LocalJoinHandle<T>> for JoinHandle<T> {
+    fn from(local: LocalJoinHandle<T>) -> JoinHandle<T> {
+        local.handle
+    }
+}
+
 impl<T> std::fmt::Debug for LocalJoinHandle<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.handle.fmt(f)
