@@ -3,6 +3,7 @@
 mod builder;
 mod flavor;
 mod handle;
+mod local_runtime;
 mod metrics;
 
 use std::future::Future;
@@ -14,6 +15,7 @@ use crate::task::JoinHandle;
 pub use self::builder::Builder;
 pub use self::flavor::RuntimeFlavor;
 pub use self::handle::{EnterGuard, Handle, TryCurrentError};
+pub use self::local_runtime::{LocalOptions, LocalRuntime};
 pub use self::metrics::RuntimeMetrics;
 
 /// The reason for which a runtime is dropped on a thread of its own.

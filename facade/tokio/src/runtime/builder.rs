@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Runtime, RuntimeFlavor, flavor};
+use super::{LocalOptions, LocalRuntime, Runtime, RuntimeFlavor, flavor};
 
 type Hook = Arc<dyn Fn() + Send + Sync>;
 type NameFn = Arc<dyn Fn() -> String + Send + Sync>;
@@ -170,6 +170,11 @@ impl Builder {
         };
         flavor::set(runtime.handle(), self.flavor);
         Ok(Runtime::of(runtime))
+    }
+
+    /// Starts a runtime that is at home on this thread.
+    pub fn build_local(&mut self, _options: LocalOptions) -> io::Result<LocalRuntime> {
+        self.build().map(LocalRuntime::of)
     }
 
     fn native(&self) -> windlass_runtime::Builder {

@@ -1,5 +1,7 @@
 //! The cooperative budget, which is Windlass's own.
 
+use std::cell::Cell;
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -15,6 +17,31 @@ pub async fn consume_budget() {
 /// Returns true if the running poll has budget left, or is not limited.
 pub fn has_budget_remaining() -> bool {
     Budget::current().remaining() != Some(0)
+}
+
+/// Spends a unit of the budget, which comes back unless the caller made progress. Pending, with a
+/// wake-up arranged, if none is left.
+pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
+    spend(cx).map(|unit| RestoreOnPending(Cell::new(Some(unit))))
+}
+
+/// A unit that was spent by [`poll_proceed`]; dropped, it is given back.
+#[must_use = "call made_progress() when the caller is ready"]
+pub struct RestoreOnPending(Cell<Option<BudgetUnit>>);
+
+impl RestoreOnPending {
+    /// Uses the unit up.
+    pub fn made_progress(&self) {
+        if let Some(unit) = self.0.take() {
+            unit.made_progress();
+        }
+    }
+}
+
+impl fmt::Debug for RestoreOnPending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RestoreOnPending")
+    }
 }
 
 /// Runs a future as one that spends a unit of the budget each time it is ready.

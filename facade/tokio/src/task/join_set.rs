@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Wake, Waker, ready};
 use windlass_core::sync::Mutex;
 use windlass_core::task::spend;
 
-use super::{AbortHandle, Id, JoinError, JoinHandle};
+use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet};
 use crate::runtime::Handle;
 
 /// Tasks of one kind of output; dropped, the set aborts them.
@@ -100,6 +100,27 @@ impl<T: 'static> JoinSet<T> {
         T: Send,
     {
         self.insert(handle.spawn(task))
+    }
+
+    /// Starts a task on the local set that runs here.
+    ///
+    /// # Panics
+    /// Outside of a local set.
+    #[track_caller]
+    pub fn spawn_local<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(super::spawn_local(task))
+    }
+
+    /// Starts a task on a local set.
+    #[track_caller]
+    pub fn spawn_local_on<F>(&mut self, task: F, set: &LocalSet) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(set.spawn_local(task))
     }
 
     /// Runs a closure that may block.

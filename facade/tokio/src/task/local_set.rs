@@ -2,15 +2,27 @@
 
 use std::future::Future;
 
-use windlass_core::executor::local_set::{LocalJoinHandle, RunUntil};
+use windlass_core::executor::local_set::{self, RunUntil};
 
+use super::JoinHandle;
 use crate::runtime::Runtime;
 
-pub use windlass_core::executor::local_set::spawn_local;
+/// Starts a task on the local set that runs here.
+///
+/// # Panics
+/// Outside of a local set.
+#[track_caller]
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    local_set::spawn_local(future).into()
+}
 
 /// Runs `!Send` futures on the thread that made it.
 #[derive(Debug, Default)]
-pub struct LocalSet(windlass_core::executor::local_set::LocalSet);
+pub struct LocalSet(local_set::LocalSet);
 
 impl LocalSet {
     /// Makes an empty set, at home on this thread.
@@ -20,12 +32,12 @@ impl LocalSet {
 
     /// Starts a task on this thread. It runs while the set is awaited.
     #[track_caller]
-    pub fn spawn_local<F>(&self, future: F) -> LocalJoinHandle<F::Output>
+    pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.0.spawn_local(future)
+        self.0.spawn_local(future).into()
     }
 
     /// Awaits `future`, and runs the set's tasks meanwhile.
