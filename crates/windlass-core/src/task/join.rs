@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
@@ -30,6 +31,12 @@ unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: a shared handle gives out no `T`.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 impl<T> Unpin for JoinHandle<T> {}
+// What the task's body does when it panics is contained in the task: a handle sees a whole output
+// or none.
+impl<T> UnwindSafe for JoinHandle<T> {}
+impl<T> RefUnwindSafe for JoinHandle<T> {}
+impl UnwindSafe for AbortHandle {}
+impl RefUnwindSafe for AbortHandle {}
 
 /// Ends a task from elsewhere.
 #[derive(Clone)]

@@ -526,3 +526,10 @@ fn a_large_future_is_spawned_on_a_small_stack() {
     assert_eq!(join("the first", by_handle), 128 << 10);
     assert_eq!(join("the second", entered), 128 << 10);
 }
+
+#[test]
+fn handles_of_tasks_cross_a_catch_of_panics() {
+    fn is_unwind_safe<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    is_unwind_safe::<windlass_core::task::JoinHandle<std::cell::Cell<u8>>>();
+    is_unwind_safe::<windlass_core::task::AbortHandle>();
+}
