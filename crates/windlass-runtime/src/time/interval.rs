@@ -11,7 +11,7 @@ use crate::time::{Instant, Sleep, sleep_until};
 
 /// What happens to ticks that were not awaited in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MissedTicks {
+pub enum MissedTickBehavior {
     /// They follow at once, one after the other, until the schedule is caught up with.
     #[default]
     Burst,
@@ -41,7 +41,7 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval {
         sleep: Box::pin(sleep_until(start)),
         period,
-        missed: MissedTicks::default(),
+        missed: MissedTickBehavior::default(),
     }
 }
 
@@ -50,15 +50,18 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 pub struct Interval {
     sleep: Pin<Box<Sleep>>,
     period: Duration,
-    missed: MissedTicks,
+    missed: MissedTickBehavior,
 }
 
 impl Interval {
     /// Sets what happens to ticks that were not awaited in time.
-    #[must_use]
-    pub fn missed_ticks(mut self, missed: MissedTicks) -> Interval {
-        self.missed = missed;
-        self
+    pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
+        self.missed = behavior;
+    }
+
+    /// Returns what happens to ticks that were not awaited in time.
+    pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
+        self.missed
     }
 
     /// The time between two ticks.
@@ -87,9 +90,9 @@ impl Interval {
             return next;
         }
         match self.missed {
-            MissedTicks::Burst => next,
-            MissedTicks::Delay => now + self.period,
-            MissedTicks::Skip => {
+            MissedTickBehavior::Burst => next,
+            MissedTickBehavior::Delay => now + self.period,
+            MissedTickBehavior::Skip => {
                 let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
                 let late = now.nanos() - scheduled.nanos();
                 scheduled + Duration::from_nanos((late / period + 1).saturating_mul(period))
@@ -99,8 +102,22 @@ impl Interval {
 
     /// The next tick comes a full period from now.
     pub fn reset(&mut self) {
-        let next = Instant::now() + self.period;
-        self.sleep.as_mut().reset(next);
+        self.reset_after(self.period);
+    }
+
+    /// The next tick comes at once.
+    pub fn reset_immediately(&mut self) {
+        self.reset_at(Instant::now());
+    }
+
+    /// The next tick comes `time` from now.
+    pub fn reset_after(&mut self, time: Duration) {
+        self.reset_at(Instant::now() + time);
+    }
+
+    /// The next tick comes at `deadline`.
+    pub fn reset_at(&mut self, deadline: Instant) {
+        self.sleep.as_mut().reset(deadline);
     }
 }
 

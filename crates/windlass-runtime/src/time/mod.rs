@@ -21,7 +21,7 @@
 mod interval;
 pub mod precise;
 
-pub use self::interval::{Interval, MissedTicks, interval, interval_at};
+pub use self::interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use windlass_sync::time::{
     Deadline, Elapsed, Instant, Sleep, Timeout, current_deadline, deadline, sleep, sleep_until,
     timeout, timeout_at,
