@@ -33,6 +33,7 @@ use windlass_core::sync::{Arc, Mutex};
 use windlass_core::task::spend;
 
 use self::error::{RecvError, SendError, TryRecvError};
+use crate::lock::Notify;
 use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 /// The most that a receiver takes under the lock at once: enough to make the lock cheap per value,
@@ -45,6 +46,14 @@ const LONGEST_BATCH: usize = 16;
 /// If `capacity` is 0.
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let sender = with_receivers(capacity, 1);
+    let receiver = Receiver::new(sender.shared.clone(), 0);
+    (sender, receiver)
+}
+
+/// A channel whose `receivers` are made by the caller.
+#[track_caller]
+fn with_receivers<T>(capacity: usize, receivers: usize) -> Sender<T> {
     assert!(
         capacity > 0,
         "a broadcast channel needs room for at least one value"
@@ -53,24 +62,26 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         capacity,
         longest_batch: (capacity / 4).clamp(1, LONGEST_BATCH),
         senders: AtomicUsize::new(1),
+        weak_senders: AtomicUsize::new(0),
+        receivers_gone: Notify::new(),
         state: Mutex::new(State {
             slots: VecDeque::new(),
             end: 0,
-            receivers: 1,
+            receivers,
             closed: false,
             waiters: WaitList::new(),
         }),
     });
-    let sender = Sender {
-        shared: shared.clone(),
-    };
-    (sender, Receiver::new(shared, 0))
+    Sender { shared }
 }
 
 struct Shared<T> {
     capacity: usize,
     longest_batch: usize,
     senders: AtomicUsize,
+    weak_senders: AtomicUsize,
+    /// Notified when the last receiver leaves.
+    receivers_gone: Notify,
     state: Mutex<State<T>>,
 }
 
@@ -186,6 +197,44 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
+    /// Makes a channel without a receiver that keeps the newest `capacity` values.
+    ///
+    /// # Panics
+    /// If `capacity` is 0.
+    #[track_caller]
+    pub fn new(capacity: usize) -> Sender<T> {
+        with_receivers(capacity, 0)
+    }
+
+    /// Waits until there is no receiver. Cancel-safe.
+    pub async fn closed(&self) {
+        loop {
+            // Made before the look: it hears of a receiver that leaves after it.
+            let gone = self.shared.receivers_gone.notified();
+            if self.receiver_count() == 0 {
+                return;
+            }
+            gone.await;
+        }
+    }
+
+    /// Makes a sender that does not keep the channel open.
+    pub fn downgrade(&self) -> WeakSender<T> {
+        WeakSender::new(self.shared.clone())
+    }
+
+    /// Returns the number of senders.
+    pub fn strong_count(&self) -> usize {
+        // Relaxed: the count is for users who ask, and orders nothing.
+        self.shared.senders.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of weak senders.
+    pub fn weak_count(&self) -> usize {
+        // Relaxed: as in `strong_count`.
+        self.shared.weak_senders.load(Ordering::Relaxed)
+    }
+
     /// Sends a value to all receivers; gives how many there are. Never waits: the oldest value
     /// makes room. If there are none, the value comes back.
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
@@ -267,6 +316,76 @@ impl<T> Drop for Sender<T> {
     }
 }
 
+/// Gives a [`Sender`] while there is another one; does not keep the channel open by itself.
+pub struct WeakSender<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> WeakSender<T> {
+    fn new(shared: Arc<Shared<T>>) -> WeakSender<T> {
+        // Relaxed: the count is for users who ask, and orders nothing.
+        shared.weak_senders.fetch_add(1, Ordering::Relaxed);
+        WeakSender { shared }
+    }
+
+    /// Returns a sender; none if the last one is gone.
+    pub fn upgrade(&self) -> Option<Sender<T>> {
+        let senders = &self.shared.senders;
+        // Relaxed: a count above zero says that the channel is open, and the sender that held it
+        // there keeps it so; zero is never left again.
+        let mut count = senders.load(Ordering::Relaxed);
+        while count > 0 {
+            let added = senders.compare_exchange_weak(
+                count,
+                count + 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match added {
+                Ok(_) => {
+                    let shared = self.shared.clone();
+                    return Some(Sender { shared });
+                }
+                Err(now) => count = now,
+            }
+        }
+        None
+    }
+
+    /// Returns the number of senders.
+    pub fn strong_count(&self) -> usize {
+        // Relaxed: as in `new`.
+        self.shared.senders.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of weak senders.
+    pub fn weak_count(&self) -> usize {
+        // Relaxed: as in `new`.
+        self.shared.weak_senders.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Clone for WeakSender<T> {
+    fn clone(&self) -> Self {
+        WeakSender::new(self.shared.clone())
+    }
+}
+
+impl<T> Drop for WeakSender<T> {
+    fn drop(&mut self) {
+        // Relaxed: as in `new`.
+        self.shared.weak_senders.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<T> fmt::Debug for WeakSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakSender")
+            .field("strong_count", &self.strong_count())
+            .finish_non_exhaustive()
+    }
+}
+
 /// Receives every value that is sent after it was made.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
@@ -283,6 +402,18 @@ impl<T> Receiver<T> {
             next,
             batch: VecDeque::new(),
         }
+    }
+
+    /// Returns the number of senders.
+    pub fn sender_strong_count(&self) -> usize {
+        // Relaxed: the count is for users who ask, and orders nothing.
+        self.shared.senders.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of weak senders.
+    pub fn sender_weak_count(&self) -> usize {
+        // Relaxed: as in `sender_strong_count`.
+        self.shared.weak_senders.load(Ordering::Relaxed)
     }
 
     /// A receiver of what is sent from now on.
@@ -359,7 +490,13 @@ fn own<T: Clone>(value: Arc<T>) -> T {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let unseen = self.shared.state.lock().leave(self.next);
+        let mut state = self.shared.state.lock();
+        let unseen = state.leave(self.next);
+        let is_last = state.receivers == 0;
+        drop(state);
+        if is_last {
+            self.shared.receivers_gone.notify_waiters();
+        }
         // Users' code: outside of the lock.
         super::drop_nested((unseen, std::mem::take(&mut self.batch)));
     }

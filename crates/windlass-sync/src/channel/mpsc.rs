@@ -86,7 +86,7 @@ pub fn unlimited<T>() -> (Sender<T>, Receiver<T>) {
 /// ```
 pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
     let (sender, receiver) = unlimited();
-    (UnboundedSender(sender), receiver)
+    (UnboundedSender(sender), UnboundedReceiver(receiver))
 }
 
 fn new<T>(kind: Kind) -> (Sender<T>, Receiver<T>) {
@@ -106,9 +106,6 @@ pub struct Receiver<T> {
     /// Taken out of the channel, but still counted in it. Empty whenever we wait.
     batch: VecDeque<T>,
 }
-
-/// The receiver of [`unbounded_channel`].
-pub type UnboundedReceiver<T> = Receiver<T>;
 
 impl<T> Receiver<T> {
     /// Takes the oldest value, and waits for one if there is none. None says that the channel is
@@ -131,13 +128,7 @@ impl<T> Receiver<T> {
             return 0;
         };
         values.push(first);
-        let mut taken = 1;
-        while taken < limit {
-            let Ok(value) = self.try_recv() else { break };
-            values.push(value);
-            taken += 1;
-        }
-        taken
+        1 + self.take_more(values, limit - 1)
     }
 
     /// Takes the oldest value if there is one, also from the hand of a sender that waits.
@@ -160,6 +151,45 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Option<T> {
         windlass_core::block_on(self.recv())
+    }
+
+    /// Blocks this thread until there is a value, and takes up to `limit`; see
+    /// [`recv_many`](Receiver::recv_many).
+    ///
+    /// # Panics
+    /// Inside a task: it would block its worker.
+    #[track_caller]
+    pub fn blocking_recv_many(&mut self, values: &mut Vec<T>, limit: usize) -> usize {
+        windlass_core::block_on(self.recv_many(values, limit))
+    }
+
+    /// Polls for what [`recv_many`](Receiver::recv_many) awaits.
+    pub fn poll_recv_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        values: &mut Vec<T>,
+        limit: usize,
+    ) -> Poll<usize> {
+        if limit == 0 {
+            return Poll::Ready(0);
+        }
+        let Some(first) = ready!(self.poll_recv(cx)) else {
+            return Poll::Ready(0);
+        };
+        values.push(first);
+        Poll::Ready(1 + self.take_more(values, limit - 1))
+    }
+
+    /// Appends values that are there, and returns how many.
+    fn take_more(&mut self, values: &mut Vec<T>, limit: usize) -> usize {
+        let mut taken = 0;
+        while taken < limit
+            && let Ok(value) = self.try_recv()
+        {
+            values.push(value);
+            taken += 1;
+        }
+        taken
     }
 
     /// Takes the oldest value; what [`Stream`] is made of.
@@ -285,6 +315,113 @@ impl<T> Drop for Recv<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.receiver.stop_waiting();
+    }
+}
+
+/// The receiver of [`unbounded_channel`]; its methods are those of [`Receiver`].
+///
+/// A type of its own, as in tokio: programs implement traits for both.
+pub struct UnboundedReceiver<T>(Receiver<T>);
+
+impl<T> UnboundedReceiver<T> {
+    /// Takes the oldest value; see [`Receiver::recv`]. Cancel-safe.
+    pub fn recv(&mut self) -> Recv<'_, T> {
+        self.0.recv()
+    }
+
+    /// Takes up to `limit` values; see [`Receiver::recv_many`]. Cancel-safe.
+    pub async fn recv_many(&mut self, values: &mut Vec<T>, limit: usize) -> usize {
+        self.0.recv_many(values, limit).await
+    }
+
+    /// Takes the oldest value if there is one.
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        self.0.try_recv()
+    }
+
+    /// Blocks this thread until there is a value.
+    ///
+    /// # Panics
+    /// Inside a task: it would block its worker.
+    #[track_caller]
+    pub fn blocking_recv(&mut self) -> Option<T> {
+        self.0.blocking_recv()
+    }
+
+    /// Blocks this thread until there is a value, and takes up to `limit`.
+    ///
+    /// # Panics
+    /// Inside a task: it would block its worker.
+    #[track_caller]
+    pub fn blocking_recv_many(&mut self, values: &mut Vec<T>, limit: usize) -> usize {
+        self.0.blocking_recv_many(values, limit)
+    }
+
+    /// Polls for what [`recv`](UnboundedReceiver::recv) awaits.
+    #[inline]
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.0.poll_recv(cx)
+    }
+
+    /// Polls for what [`recv_many`](UnboundedReceiver::recv_many) awaits.
+    pub fn poll_recv_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        values: &mut Vec<T>,
+        limit: usize,
+    ) -> Poll<usize> {
+        self.0.poll_recv_many(cx, values, limit)
+    }
+
+    /// Closes the channel: sends fail from now on, and what is left can be received.
+    pub fn close(&mut self) {
+        self.0.close();
+    }
+
+    /// True once the channel was closed, or all its senders are gone. Values may be left.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    /// Returns the number of values in the channel.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if no value is in the channel.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the number of senders.
+    pub fn sender_strong_count(&self) -> usize {
+        self.0.sender_strong_count()
+    }
+
+    /// Returns the number of weak senders.
+    pub fn sender_weak_count(&self) -> usize {
+        self.0.sender_weak_count()
+    }
+}
+
+/// The same channel as one whose receiver knows limits, too.
+impl<T> From<UnboundedReceiver<T>> for Receiver<T> {
+    fn from(receiver: UnboundedReceiver<T>) -> Receiver<T> {
+        receiver.0
+    }
+}
+
+impl<T> Stream for UnboundedReceiver<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.poll_recv(cx)
+    }
+}
+
+impl<T> fmt::Debug for UnboundedReceiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.core.debug("UnboundedReceiver", f)
     }
 }
 

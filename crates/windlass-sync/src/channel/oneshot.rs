@@ -62,7 +62,13 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let sender = Sender {
         block: Some(block.clone()),
     };
-    (sender, Receiver { block })
+    (
+        sender,
+        Receiver {
+            block,
+            is_terminated: false,
+        },
+    )
 }
 
 struct Block<T> {
@@ -198,6 +204,13 @@ impl<T> Block<T> {
         // SAFETY: rule 1.
         self.value.with_mut(|value| unsafe { (*value).take() })
     }
+
+    /// Returns true if the value was sent and not taken; the caller is the receiver and has seen
+    /// DONE.
+    fn has_value(&self) -> bool {
+        // SAFETY: rule 1; taking the value needs the receiver mutably, so nothing writes meanwhile.
+        self.value.with(|value| unsafe { (*value).is_some() })
+    }
 }
 
 /// Sends the value.
@@ -263,19 +276,33 @@ impl<T> Drop for Sender<T> {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Receiver<T> {
     block: Arc<Block<T>>,
+    /// The value was taken, or it was told that there is none.
+    is_terminated: bool,
 }
 
 impl<T> Receiver<T> {
     /// The value, if it was sent.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let state = self.block.load();
-        if state & DONE != 0 {
-            return self.block.take().ok_or(TryRecvError::Closed);
+        if state & (DONE | CLOSED) == 0 {
+            return Err(TryRecvError::Empty);
         }
-        if state & CLOSED != 0 {
-            return Err(TryRecvError::Closed);
-        }
-        Err(TryRecvError::Empty)
+        self.is_terminated = true;
+        let value = match state & DONE != 0 {
+            true => self.block.take(),
+            false => None,
+        };
+        value.ok_or(TryRecvError::Closed)
+    }
+
+    /// Returns true once the value was taken, or an error was given because there is none.
+    pub fn is_terminated(&self) -> bool {
+        self.is_terminated
+    }
+
+    /// Returns true if no value can be taken now.
+    pub fn is_empty(&self) -> bool {
+        self.block.load() & DONE == 0 || !self.block.has_value()
     }
 
     /// Blocks this thread until the value is there.
@@ -296,7 +323,7 @@ impl<T> Receiver<T> {
 impl<T> Future for Receiver<T> {
     type Output = Result<T, RecvError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let spent = ready!(spend(cx));
         // If we closed, nothing comes any more: only what was sent before counts.
         if self.block.load() & (CLOSED | DONE) != CLOSED {
@@ -308,6 +335,7 @@ impl<T> Future for Receiver<T> {
             None
         };
         spent.made_progress();
+        self.is_terminated = true;
         Poll::Ready(value.ok_or(RecvError(())))
     }
 }

@@ -160,6 +160,27 @@ impl Semaphore {
         windlass_core::block_on(self.acquire_many(permits))
     }
 
+    /// Blocks this thread until it has a permit that does not borrow the semaphore.
+    ///
+    /// # Panics
+    /// Inside a task: it would block its worker.
+    #[track_caller]
+    pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+        windlass_core::block_on(self.acquire_owned())
+    }
+
+    /// Blocks this thread until it has permits that do not borrow the semaphore.
+    ///
+    /// # Panics
+    /// Inside a task: it would block its worker.
+    #[track_caller]
+    pub fn blocking_acquire_many_owned(
+        self: Arc<Self>,
+        permits: u32,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        windlass_core::block_on(self.acquire_many_owned(permits))
+    }
+
     /// Takes one permit if it is free and there is no waiter.
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.try_acquire_many(1)

@@ -4,8 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use windlass_core::block_on;
-use windlass_sync::channel::mpsc;
 use windlass_sync::channel::mpsc::error::{SendError, TryRecvError, TrySendError};
+use windlass_sync::channel::{broadcast, mpsc, oneshot};
+use windlass_sync::lock::Semaphore;
 
 use crate::support::{counting, panic_message, poll_with, runtime};
 
@@ -190,4 +191,85 @@ fn permits_and_sends_of_many_tasks_never_exceed_the_capacity() {
     for task in tasks {
         runtime.block_on(task).unwrap();
     }
+}
+
+#[test]
+fn a_weak_broadcast_sender_does_not_keep_the_channel_open() {
+    let (sender, mut receiver) = broadcast::channel(4);
+    let weak = sender.downgrade();
+    let again = weak.upgrade().expect("there is a sender");
+    assert_eq!((weak.strong_count(), weak.weak_count()), (2, 1));
+    assert_eq!(again.send(7), Ok(1));
+    drop((sender, again));
+    assert!(weak.upgrade().is_none());
+    assert_eq!(block_on(receiver.recv()), Ok(7));
+    assert_eq!(
+        block_on(receiver.recv()),
+        Err(broadcast::error::RecvError::Closed)
+    );
+    drop(weak);
+    assert_eq!(receiver.sender_weak_count(), 0);
+}
+
+#[test]
+fn a_broadcast_sender_hears_that_the_last_receiver_left() {
+    let sender = broadcast::Sender::<u32>::new(4);
+    block_on(sender.closed());
+    let (first, second) = (sender.subscribe(), sender.subscribe());
+    let (woken, waker) = counting();
+    let mut closed = pin!(sender.closed());
+    assert!(poll_with(closed.as_mut(), &waker).is_pending());
+    drop(first);
+    assert_eq!(woken.count(), 0);
+    drop(second);
+    assert_eq!(woken.count(), 1);
+    assert!(poll_with(closed.as_mut(), &waker).is_ready());
+}
+
+#[test]
+fn a_oneshot_receiver_knows_whether_it_is_empty_and_done() {
+    let (sender, mut receiver) = oneshot::channel();
+    assert!(receiver.is_empty() && !receiver.is_terminated());
+    sender.send(7).unwrap();
+    assert!(!receiver.is_empty() && !receiver.is_terminated());
+    assert_eq!(block_on(&mut receiver), Ok(7));
+    assert!(receiver.is_empty() && receiver.is_terminated());
+
+    let (sender, mut receiver) = oneshot::channel::<u32>();
+    drop(sender);
+    assert!(receiver.is_empty() && !receiver.is_terminated());
+    assert!(receiver.try_recv().is_err());
+    assert!(receiver.is_terminated());
+}
+
+#[test]
+fn many_values_are_received_at_once() {
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    for value in 0..5 {
+        sender.send(value).unwrap();
+    }
+    let mut values = Vec::new();
+    assert_eq!(receiver.blocking_recv_many(&mut values, 3), 3);
+    let (_, waker) = counting();
+    let mut cx = std::task::Context::from_waker(&waker);
+    let ready = receiver.poll_recv_many(&mut cx, &mut values, 9);
+    assert_eq!(ready, std::task::Poll::Ready(2));
+    assert_eq!(values, [0, 1, 2, 3, 4]);
+    assert!(
+        receiver
+            .poll_recv_many(&mut cx, &mut values, 9)
+            .is_pending()
+    );
+    drop(sender);
+    assert_eq!(receiver.blocking_recv_many(&mut values, 9), 0);
+}
+
+#[test]
+fn a_thread_waits_for_permits_that_it_owns() {
+    let semaphore = Arc::new(Semaphore::new(4));
+    let one = semaphore.clone().blocking_acquire_owned().unwrap();
+    let three = semaphore.clone().blocking_acquire_many_owned(3).unwrap();
+    assert_eq!(semaphore.available_permits(), 0);
+    drop((one, three));
+    assert_eq!(semaphore.available_permits(), 4);
 }
