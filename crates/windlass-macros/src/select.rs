@@ -66,7 +66,7 @@ impl Parse for Select {
         if !input.is_empty() {
             return Err(input.error("else must be the last branch"));
         }
-        if select.branches.is_empty() {
+        if select.branches.is_empty() && select.otherwise.is_none() {
             return Err(input.error("select! needs a branch: pattern = future => handler"));
         }
         Ok(select)
@@ -114,6 +114,10 @@ impl Select {
     /// Expands to code that finds the crate of the runtime at `runtime`.
     pub(crate) fn expand(self, runtime: &TokenStream) -> TokenStream {
         let count = self.branches.len();
+        if let (0, Some(otherwise)) = (count, &self.otherwise) {
+            return quote!({ #otherwise });
+        }
+        let places = (0..count).map(syn::Index::from);
         let (futures, variants, types) = (
             names("future", count),
             names("Branch", count),
@@ -147,10 +151,13 @@ impl Select {
             #[allow(non_camel_case_types, dead_code)]
             enum __Won<#(#types),*> { #(#variants(#types),)* Nobody }
             const __COUNT: usize = #count;
-            let __won = {
+            #[allow(unused_mut)]
+            let mut __won = {
                 let mut __enabled = [#(#conditions),*];
+                // A tuple: what an expression borrows of a temporary value lives as long as it.
+                let __expressions = (#(#expressions,)*);
                 #(let mut #futures =
-                    ::core::pin::pin!(::core::future::IntoFuture::into_future(#expressions));)*
+                    ::core::pin::pin!(::core::future::IntoFuture::into_future(__expressions.#places));)*
                 ::core::future::poll_fn(|__cx| {
                     let __start: usize = #start;
                     let mut __waiting = false;
@@ -220,6 +227,11 @@ pub(crate) struct Join(Punctuated<Expr, Token![,]>);
 
 impl Parse for Join {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        // The futures are polled in the order of writing in any case.
+        if input.peek(keyword::biased) && input.peek2(Token![;]) {
+            input.parse::<keyword::biased>()?;
+            input.parse::<Token![;]>()?;
+        }
         Punctuated::parse_terminated(input).map(Join)
     }
 }

@@ -14,12 +14,13 @@ pub(crate) enum Kind {
     Test,
 }
 
-/// `flavor = "multi_thread", worker_threads = 2, start_paused = true, crate = "tokio"`
+/// `flavor = "multi_thread", worker_threads = 2, name = "ingest", crate = "tokio"`
 #[derive(Default)]
 struct Options {
     flavor: Option<LitStr>,
     worker_threads: Option<LitInt>,
     start_paused: Option<LitBool>,
+    name: Option<LitStr>,
     runtime: Option<Path>,
 }
 
@@ -34,6 +35,7 @@ impl Parse for Options {
                 "flavor" => options.flavor.replace(input.parse()?).is_some(),
                 "worker_threads" => options.worker_threads.replace(input.parse()?).is_some(),
                 "start_paused" => options.start_paused.replace(input.parse()?).is_some(),
+                "name" => options.name.replace(input.parse()?).is_some(),
                 "crate" => {
                     let path = match input.peek(LitStr) {
                         true => input.parse::<LitStr>()?.parse()?,
@@ -48,7 +50,7 @@ impl Parse for Options {
                 }
                 _ => {
                     let message = "unknown option; known: flavor = \"..\", worker_threads = <n>, \
-                                   start_paused = <bool>, crate = \"..\"";
+                                   start_paused = <bool>, name = \"..\", crate = \"..\"";
                     return Err(syn::Error::new(name.span(), message));
                 }
             };
@@ -73,13 +75,10 @@ impl Options {
         };
         let is_multi = match flavor.as_str() {
             "multi_thread" => true,
-            "current_thread" => false,
-            "local" => {
-                let message = "Windlass has no local runtime yet; use \"current_thread\"";
-                return Err(syn::Error::new_spanned(&self.flavor, message));
-            }
+            "current_thread" | "local" => false,
             _ => {
-                let message = "unknown flavor; known: \"multi_thread\", \"current_thread\"";
+                let message =
+                    "unknown flavor; known: \"multi_thread\", \"current_thread\", \"local\"";
                 return Err(syn::Error::new_spanned(&self.flavor, message));
             }
         };
@@ -101,7 +100,14 @@ impl Options {
             }
             calls.extend(quote!(.start_paused(#paused)));
         }
-        Ok(quote!(#calls.enable_all().build()))
+        if let Some(name) = &self.name {
+            calls.extend(quote!(.name(#name)));
+        }
+        let build = match flavor.as_str() {
+            "local" => quote!(build_local(::core::default::Default::default())),
+            _ => quote!(build()),
+        };
+        Ok(quote!(#calls.enable_all().#build))
     }
 }
 
