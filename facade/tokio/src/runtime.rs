@@ -1,24 +1,27 @@
 //! Making, finding and ending a runtime.
 
 mod builder;
-mod flavor;
 mod handle;
+mod identity;
 mod local_runtime;
 mod metrics;
 
 use std::future::Future;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 use std::time::Duration;
 
+use self::identity::Identity;
 use crate::task::JoinHandle;
 
 pub use self::builder::Builder;
-pub use self::flavor::RuntimeFlavor;
 pub use self::handle::{EnterGuard, Handle, TryCurrentError};
+pub use self::identity::{Id, RuntimeFlavor};
 pub use self::local_runtime::{LocalOptions, LocalRuntime};
 pub use self::metrics::RuntimeMetrics;
 
-/// The reason for which a runtime is dropped on a thread of its own.
+/// The name of the thread that drops a runtime in the background.
 const BACKGROUND: &str = "tokio-shutdown";
 
 /// A runtime of Windlass; dropped, it is shut down.
@@ -34,8 +37,10 @@ impl Runtime {
         Builder::new_multi_thread().enable_all().build()
     }
 
-    fn of(runtime: windlass_runtime::Runtime) -> Runtime {
-        let handle = Handle::of(runtime.handle().clone());
+    fn of(runtime: windlass_runtime::Runtime, identity: Arc<Identity>) -> Runtime {
+        // A runtime that is new does not stop, and takes it.
+        let _ = runtime.handle().attach(identity.clone());
+        let handle = Handle::of(runtime.handle().clone(), identity);
         Runtime { runtime, handle }
     }
 
@@ -92,3 +97,7 @@ impl Runtime {
         self.handle.metrics()
     }
 }
+
+// A runtime holds no value of the program that a panic could leave half changed.
+impl UnwindSafe for Runtime {}
+impl RefUnwindSafe for Runtime {}

@@ -9,8 +9,8 @@ pub use std::time::Duration;
 #[doc(inline)]
 pub use self::paused::{advance, pause, resume};
 pub use windlass_runtime::time::{
-    Instant, Interval, MissedTicks as MissedTickBehavior, Sleep, Timeout, interval, interval_at,
-    sleep, sleep_until,
+    Instant, Interval, MissedTickBehavior, Sleep, Timeout, interval, interval_at, sleep,
+    sleep_until,
 };
 
 /// The errors of this module.

@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{LocalOptions, LocalRuntime, Runtime, RuntimeFlavor, flavor};
+use super::identity::Identity;
+use super::{LocalOptions, LocalRuntime, Runtime, RuntimeFlavor};
 
 type Hook = Arc<dyn Fn() + Send + Sync>;
 type NameFn = Arc<dyn Fn() -> String + Send + Sync>;
@@ -25,6 +26,7 @@ pub struct Builder {
     on_thread_start: Option<Hook>,
     on_thread_stop: Option<Hook>,
     start_paused: bool,
+    name: Option<String>,
 }
 
 impl Builder {
@@ -39,6 +41,7 @@ impl Builder {
             on_thread_start: None,
             on_thread_stop: None,
             start_paused: false,
+            name: None,
         }
     }
 
@@ -110,6 +113,34 @@ impl Builder {
         self
     }
 
+    /// Sets the name of the runtime.
+    ///
+    /// # Panics
+    /// If the name is blank.
+    #[track_caller]
+    pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
+        let name = name.into();
+        assert!(!name.trim().is_empty(), "runtime name shouldn't be empty");
+        self.name = Some(name);
+        self
+    }
+
+    /// Has no effect: Windlass has no hook for a worker that goes to sleep.
+    pub fn on_thread_park<F>(&mut self, _hook: F) -> &mut Self
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        self
+    }
+
+    /// Has no effect: Windlass has no hook for a worker that wakes up.
+    pub fn on_thread_unpark<F>(&mut self, _hook: F) -> &mut Self
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        self
+    }
+
     /// Sets the name of the threads.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
@@ -168,8 +199,8 @@ impl Builder {
             true => windlass_runtime::Runtime::simulated(SEED),
             false => self.native().build().map_err(io::Error::other)?,
         };
-        flavor::set(runtime.handle(), self.flavor);
-        Ok(Runtime::of(runtime))
+        let identity = Identity::new(self.flavor, self.name.clone());
+        Ok(Runtime::of(runtime, identity))
     }
 
     /// Starts a runtime that is at home on this thread.

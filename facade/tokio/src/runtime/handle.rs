@@ -3,8 +3,11 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
-use super::{RuntimeFlavor, RuntimeMetrics, flavor};
+use super::identity::Identity;
+use super::{Id, RuntimeFlavor, RuntimeMetrics};
 use crate::task::JoinHandle;
 
 /// The text of tokio, which programs look for.
@@ -13,7 +16,14 @@ const NO_RUNTIME: &str =
 
 /// A handle of a runtime.
 #[derive(Debug, Clone)]
-pub struct Handle(windlass_runtime::Handle);
+pub struct Handle {
+    handle: windlass_runtime::Handle,
+    identity: Arc<Identity>,
+}
+
+// A handle holds no value of the program that a panic could leave half changed.
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
 
 /// A thread that is inside of a runtime; made by `enter`.
 #[derive(Debug)]
@@ -48,8 +58,8 @@ impl fmt::Display for TryCurrentError {
 impl std::error::Error for TryCurrentError {}
 
 impl Handle {
-    pub(super) fn of(handle: windlass_runtime::Handle) -> Handle {
-        Handle(handle)
+    pub(super) fn of(handle: windlass_runtime::Handle, identity: Arc<Identity>) -> Handle {
+        Handle { handle, identity }
     }
 
     /// Returns the runtime this thread is in.
@@ -66,14 +76,15 @@ impl Handle {
 
     /// Returns the runtime this thread is in, if there is one.
     pub fn try_current() -> Result<Handle, TryCurrentError> {
-        let handle = windlass_runtime::Handle::try_current();
-        handle.map(Handle).map_err(|_| TryCurrentError(()))
+        let handle = windlass_runtime::Handle::try_current().map_err(|_| TryCurrentError(()))?;
+        let identity = Identity::of(&handle);
+        Ok(Handle { handle, identity })
     }
 
     /// Makes this runtime the one that `spawn` finds on this thread.
     pub fn enter(&self) -> EnterGuard<'_> {
         EnterGuard {
-            _entered: self.0.enter(),
+            _entered: self.handle.enter(),
             handle: PhantomData,
         }
     }
@@ -85,7 +96,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.0.spawn(future)
+        self.handle.spawn(future)
     }
 
     /// Runs a closure that may block on a thread of its own kind.
@@ -95,27 +106,37 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.0.spawn_blocking(f)
+        self.handle.spawn_blocking(f)
     }
 
     /// Runs `future` on this thread, which sleeps while the future is pending.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.0.block_on(future)
+        self.handle.block_on(future)
     }
 
     /// Returns the kind of the runtime.
     pub fn runtime_flavor(&self) -> RuntimeFlavor {
-        flavor::get(&self.0)
+        self.identity.flavor
+    }
+
+    /// Returns what tells the runtime from others.
+    pub fn id(&self) -> Id {
+        self.identity.id
+    }
+
+    /// Returns the name of the runtime, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.identity.name.as_deref()
     }
 
     /// Returns what the runtime counts.
     pub fn metrics(&self) -> RuntimeMetrics {
-        RuntimeMetrics::of(self.0.clone())
+        RuntimeMetrics::of(self.handle.clone())
     }
 
     /// Returns true if the clock of the runtime is virtual.
     pub(crate) fn is_paused(&self) -> bool {
-        self.0.is_simulated()
+        self.handle.is_simulated()
     }
 }

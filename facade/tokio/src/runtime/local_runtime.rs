@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use super::{Builder, EnterGuard, Handle, Runtime, RuntimeMetrics};
@@ -87,3 +88,7 @@ impl LocalRuntime {
         self.runtime.metrics()
     }
 }
+
+// A runtime holds no value of the program that a panic could leave half changed.
+impl UnwindSafe for LocalRuntime {}
+impl RefUnwindSafe for LocalRuntime {}

@@ -15,4 +15,9 @@ impl RuntimeMetrics {
     pub fn num_workers(&self) -> usize {
         self.0.snapshot().pool.workers.len()
     }
+
+    /// Returns the number of tasks that wait in the queue for work from outside.
+    pub fn global_queue_depth(&self) -> usize {
+        self.0.snapshot().pool.injector_len
+    }
 }
