@@ -4,6 +4,7 @@
 mod bench;
 mod contract;
 mod error;
+mod facade;
 mod fuzz;
 mod instructions;
 mod loom;

@@ -9,7 +9,7 @@ use crate::models::{LOOM, SHUTTLE};
 use crate::process;
 use crate::text;
 use crate::workspace::Workspace;
-use crate::{contract, san, surface, tidy};
+use crate::{contract, facade, san, surface, tidy};
 
 /// One step of the whole.
 struct Step {
@@ -45,6 +45,11 @@ const STEPS: &[Step] = &[
         name: "tests",
         about: "cargo nextest run --workspace --all-features, or cargo test without nextest",
         run: tests,
+    },
+    Step {
+        name: "facade",
+        about: "cargo check in facade/, and its programs print what they should",
+        run: |workspace| facade::check(workspace).map(|()| Done::Passed),
     },
     Step {
         name: "doctests",

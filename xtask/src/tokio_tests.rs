@@ -1,9 +1,9 @@
-//! `cargo xtask tokio-tests PATH`: the integration tests of a checkout of tokio, against the package
-//! named `tokio` in `facade/`.
+//! `cargo xtask tokio-tests PATH`: the integration tests of a checkout of tokio, against the
+//! package named `tokio` in `facade/`.
 //!
 //! Nothing of the checkout is copied: a package below `target` names its test files by their paths.
-//! Every file is compiled on its own, and every test runs in a process of its own with a time limit.
-//! `facade/tokio-tests.list` says which tests count: those that pass on tokio itself, as
+//! Every file is compiled on its own, and every test runs in a process of its own with a time
+//! limit. `facade/tokio-tests.list` says which tests count: those that pass on tokio itself, as
 //! `--baseline` finds them.
 
 mod list;

@@ -11,7 +11,12 @@ use crate::workspace::Workspace;
 
 /// Packages outside of the workspace, whose roots cargo does not tell: a directory, and where the
 /// roots of its targets are.
-const APART: &[(&str, &str)] = &[("bench/src/main.rs", ""), ("fuzz/fuzz_targets/", ".rs")];
+const APART: &[(&str, &str)] = &[
+    ("bench/src/main.rs", ""),
+    ("facade/programs/", "main.rs"),
+    ("facade/tokio/src/lib.rs", ""),
+    ("fuzz/fuzz_targets/", ".rs"),
+];
 
 /// Finds the tracked source files that no target's modules lead to.
 pub(super) fn check(
