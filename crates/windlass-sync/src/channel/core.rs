@@ -19,6 +19,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::{Context, Poll, ready};
 
 use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -58,6 +59,11 @@ pub(super) struct Core<T> {
     /// Where the one receiver of an mpsc channel waits: an `Arc` pins it, and no wait allocates.
     pub(super) receiver: Padded<Node<Option<T>>>,
 }
+
+// A value is in the channel whole or not at all, and values are never touched inside of it: a panic
+// of their owner leaves nothing half changed here.
+impl<T> UnwindSafe for Core<T> {}
+impl<T> RefUnwindSafe for Core<T> {}
 
 pub(super) struct State<T> {
     buffer: VecDeque<T>,

@@ -19,6 +19,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -279,6 +280,10 @@ impl<T> Receiver<T> {
 
 /// The values in the batch are moved, never pinned.
 impl<T> Unpin for Receiver<T> {}
+
+// As the core of the channel: values are moved and never touched.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {

@@ -273,3 +273,11 @@ fn a_thread_waits_for_permits_that_it_owns() {
     drop((one, three));
     assert_eq!(semaphore.available_permits(), 4);
 }
+
+#[test]
+fn the_ends_of_a_channel_cross_a_catch_of_panics() {
+    fn is_unwind_safe<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    is_unwind_safe::<mpsc::Sender<std::cell::Cell<u8>>>();
+    is_unwind_safe::<mpsc::Receiver<std::cell::Cell<u8>>>();
+    is_unwind_safe::<mpsc::OwnedPermit<std::cell::Cell<u8>>>();
+}
