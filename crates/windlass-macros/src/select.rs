@@ -164,19 +164,22 @@ impl Select {
                     for __step in 0..__COUNT {
                         match #runtime::__private::wrap(__start + __step, __COUNT) {
                             #(#indices if __enabled[#indices] => {
-                                match ::core::future::Future::poll(#futures.as_mut(), __cx) {
-                                    ::core::task::Poll::Pending => __waiting = true,
-                                    ::core::task::Poll::Ready(__value) => {
-                                        __enabled[#indices] = false;
-                                        #[allow(unused_variables, unreachable_patterns)]
-                                        let __fits = match &__value {
-                                            #looks => true,
-                                            _ => false,
-                                        };
-                                        if __fits {
-                                            return ::core::task::Poll::Ready(__Won::#variants(__value));
+                                let __value =
+                                    match ::core::future::Future::poll(#futures.as_mut(), __cx) {
+                                        ::core::task::Poll::Ready(__value) => __value,
+                                        ::core::task::Poll::Pending => {
+                                            __waiting = true;
+                                            continue;
                                         }
-                                    }
+                                    };
+                                __enabled[#indices] = false;
+                                #[allow(unused_variables, unreachable_patterns)]
+                                let __fits = match &__value {
+                                    #looks => true,
+                                    _ => false,
+                                };
+                                if __fits {
+                                    return ::core::task::Poll::Ready(__Won::#variants(__value));
                                 }
                             })*
                             _ => {}
