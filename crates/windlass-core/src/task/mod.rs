@@ -30,8 +30,8 @@
 //!    user code: body, output and join waker are gone by then.
 //! 8. **Thread.** Bodies of local tasks are touched on their home thread only, and so are outputs
 //!    that are not `Send`; an output that is `Send` may be taken elsewhere once the task is
-//!    complete, as rule 2 says. The body of a task that is PINNED is touched by the thread it is pinned to, and its entry waits in
-//!    queues that only this thread takes from.
+//!    complete, as rule 2 says. The body of a task that is PINNED is touched by the thread it is
+//!    pinned to, and its entry waits in queues that only this thread takes from.
 
 pub(crate) mod block;
 mod budget;

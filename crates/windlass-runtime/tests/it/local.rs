@@ -76,6 +76,25 @@ fn an_output_that_can_be_sent_is_joined_on_another_thread() {
 }
 
 #[test]
+fn a_set_that_is_awaited_ends_with_its_last_task() {
+    in_time("the set", || {
+        let set = LocalSet::new();
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let (first, second) = (log.clone(), log.clone());
+        drop(set.spawn_local(async move {
+            yield_now().await;
+            first.borrow_mut().push(1);
+            drop(spawn_local(async move {
+                windlass_runtime::time::sleep(Duration::from_millis(5)).await;
+                second.borrow_mut().push(2);
+            }));
+        }));
+        runtime(1).block_on(set);
+        assert_eq!(*log.borrow(), [1, 2]);
+    });
+}
+
+#[test]
 fn a_local_task_is_woken_from_another_thread() {
     in_time("the local task", || {
         let runtime = runtime(1);

@@ -47,8 +47,8 @@ impl<T> Future for LocalJoinHandle<T> {
     }
 }
 
-/// The plain handle of a local task. It may leave the home thread if the output may: `JoinHandle<T>`
-/// is `Send` only then.
+/// The plain handle of a local task. It may leave the home thread if the output may:
+/// `JoinHandle<T>` is `Send` only then.
 impl<T> From<LocalJoinHandle<T>> for JoinHandle<T> {
     fn from(local: LocalJoinHandle<T>) -> JoinHandle<T> {
         local.handle

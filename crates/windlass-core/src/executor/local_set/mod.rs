@@ -116,6 +116,27 @@ impl<F: Future> Future for RunUntil<'_, F> {
     }
 }
 
+/// Runs the set's tasks until all of them have ended. Cancel-safe.
+impl Future for LocalSet {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let tasks = &self.tasks;
+        tasks.remember_waker(cx);
+        tasks.enter(|| {
+            if tasks.tick() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            // None is queued, so every task that is left is suspended, and registered.
+            match tasks.shard.registry().is_empty() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+    }
+}
+
 /// The frames of this drop are as large as those of so many nested destructors of outputs: it runs
 /// the set.
 const LEVELS_OF_DROP: u32 = 4;
