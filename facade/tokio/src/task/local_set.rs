@@ -1,6 +1,8 @@
 //! Local sets, with the runtime of this crate in their signatures.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use windlass_core::executor::local_set::{self, RunUntil};
 
@@ -49,5 +51,14 @@ impl LocalSet {
     #[track_caller]
     pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
         runtime.block_on(self.run_until(future))
+    }
+}
+
+/// Runs the set's tasks until all of them have ended.
+impl Future for LocalSet {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(cx)
     }
 }
