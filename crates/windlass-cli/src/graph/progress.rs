@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use windlass::graph::run::Control;
 use windlass::graph::{RunResult, Running};
 use windlass::task::JoinError;
-use windlass::time::{Instant, MissedTicks, interval_at};
+use windlass::time::{Instant, MissedTickBehavior, interval_at};
 
 /// A run that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -21,7 +21,8 @@ pub(crate) async fn show_until(
     control: &Control,
     steps: Option<u64>,
 ) -> Result<RunResult, JoinError> {
-    let mut ticks = interval_at(Instant::now() + PATIENCE, PERIOD).missed_ticks(MissedTicks::Delay);
+    let mut ticks = interval_at(Instant::now() + PATIENCE, PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut bar = None;
     let result = loop {
         windlass::select! {

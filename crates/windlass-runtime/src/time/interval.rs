@@ -9,9 +9,13 @@ use futures_core::Stream;
 
 use crate::time::{Instant, Sleep, sleep_until};
 
-/// What happens to ticks that were not awaited in time.
+/// A tick that is this late at most counts as in time.
+const SLACK: Duration = Duration::from_millis(5);
+
+/// What happens to ticks that were not awaited in time: more than five milliseconds late, as in
+/// tokio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MissedTicks {
+pub enum MissedTickBehavior {
     /// They follow at once, one after the other, until the schedule is caught up with.
     #[default]
     Burst,
@@ -41,7 +45,7 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval {
         sleep: Box::pin(sleep_until(start)),
         period,
-        missed: MissedTicks::default(),
+        missed: MissedTickBehavior::default(),
     }
 }
 
@@ -50,15 +54,18 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 pub struct Interval {
     sleep: Pin<Box<Sleep>>,
     period: Duration,
-    missed: MissedTicks,
+    missed: MissedTickBehavior,
 }
 
 impl Interval {
     /// Sets what happens to ticks that were not awaited in time.
-    #[must_use]
-    pub fn missed_ticks(mut self, missed: MissedTicks) -> Interval {
-        self.missed = missed;
-        self
+    pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
+        self.missed = behavior;
+    }
+
+    /// Returns what happens to ticks that were not awaited in time.
+    pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
+        self.missed
     }
 
     /// The time between two ticks.
@@ -82,14 +89,13 @@ impl Interval {
     }
 
     fn after(&self, scheduled: Instant, now: Instant) -> Instant {
-        let next = scheduled + self.period;
-        if next > now {
-            return next;
+        if now <= scheduled + SLACK {
+            return scheduled + self.period;
         }
         match self.missed {
-            MissedTicks::Burst => next,
-            MissedTicks::Delay => now + self.period,
-            MissedTicks::Skip => {
+            MissedTickBehavior::Burst => scheduled + self.period,
+            MissedTickBehavior::Delay => now + self.period,
+            MissedTickBehavior::Skip => {
                 let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
                 let late = now.nanos() - scheduled.nanos();
                 scheduled + Duration::from_nanos((late / period + 1).saturating_mul(period))
@@ -101,6 +107,21 @@ impl Interval {
     pub fn reset(&mut self) {
         let next = Instant::now() + self.period;
         self.sleep.as_mut().reset(next);
+    }
+
+    /// The next tick comes at once.
+    pub fn reset_immediately(&mut self) {
+        self.sleep.as_mut().reset(Instant::now());
+    }
+
+    /// The next tick comes after this time; those behind it follow at the period.
+    pub fn reset_after(&mut self, after: Duration) {
+        self.sleep.as_mut().reset(Instant::now() + after);
+    }
+
+    /// The next tick comes at `deadline`; those behind it follow at the period.
+    pub fn reset_at(&mut self, deadline: Instant) {
+        self.sleep.as_mut().reset(deadline);
     }
 }
 

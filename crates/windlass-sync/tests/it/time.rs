@@ -8,7 +8,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use windlass_runtime::Runtime;
-use windlass_runtime::time::{self, Instant, MissedTicks, interval, sleep, sleep_until, timeout};
+use windlass_runtime::time::{
+    self, Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout,
+};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -270,9 +272,10 @@ fn a_reset_sleep_waits_for_the_new_moment() {
 }
 
 /// Ticks of a 10 ms interval after a stall of 35 ms.
-async fn ticks_after_stall(missed: MissedTicks) -> Vec<u128> {
+async fn ticks_after_stall(missed: MissedTickBehavior) -> Vec<u128> {
     let began = Instant::now();
-    let mut interval = interval(ms(10)).missed_ticks(missed);
+    let mut interval = interval(ms(10));
+    interval.set_missed_tick_behavior(missed);
     interval.tick().await;
     sleep(ms(35)).await;
     let mut ticks = Vec::new();
@@ -284,13 +287,49 @@ async fn ticks_after_stall(missed: MissedTicks) -> Vec<u128> {
 }
 
 #[test]
+fn a_tick_counts_as_missed_if_it_is_more_than_five_milliseconds_late() {
+    Runtime::simulated(1).block_on(async {
+        for (late, next) in [(5, 20), (6, 26)] {
+            let began = Instant::now();
+            let mut interval = interval(ms(10));
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval.tick().await;
+            sleep(ms(10 + late)).await;
+            interval.tick().await;
+            interval.tick().await;
+            assert_eq!(began.elapsed(), ms(next), "{late} ms late");
+        }
+    });
+}
+
+#[test]
+fn an_interval_can_be_told_when_its_next_tick_comes() {
+    Runtime::simulated(1).block_on(async {
+        let began = Instant::now();
+        let mut interval = interval(ms(10));
+        interval.tick().await;
+        interval.reset_after(ms(3));
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(3));
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(13));
+        interval.reset_immediately();
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(13));
+        interval.reset_at(began + ms(50));
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(50));
+    });
+}
+
+#[test]
 fn missed_ticks_burst_delay_or_are_skipped() {
     Runtime::simulated(1).block_on(async {
-        let burst = ticks_after_stall(MissedTicks::Burst).await;
+        let burst = ticks_after_stall(MissedTickBehavior::Burst).await;
         assert_eq!(burst, [35, 35, 35, 40, 50]);
-        let delay = ticks_after_stall(MissedTicks::Delay).await;
+        let delay = ticks_after_stall(MissedTickBehavior::Delay).await;
         assert_eq!(delay, [35, 45, 55, 65, 75]);
-        let skip = ticks_after_stall(MissedTicks::Skip).await;
+        let skip = ticks_after_stall(MissedTickBehavior::Skip).await;
         assert_eq!(skip, [35, 40, 50, 60, 70]);
     });
 }
