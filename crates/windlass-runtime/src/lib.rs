@@ -7,6 +7,7 @@
 mod blocking;
 mod builder;
 mod concurrent;
+pub mod coop;
 pub mod coroutine;
 pub mod dispatch;
 pub mod driver;
@@ -18,6 +19,7 @@ mod graceful;
 mod group;
 mod handle;
 mod hooks;
+mod join_set;
 pub mod observe;
 mod os;
 mod ready_set;

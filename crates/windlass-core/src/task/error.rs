@@ -148,8 +148,20 @@ impl JoinError {
         self.0.name.as_deref()
     }
 
-    /// The panic's payload, or the error back if the task did not panic.
-    pub fn into_panic(mut self) -> Result<Box<dyn Any + Send>, JoinError> {
+    /// Returns the panic's payload.
+    ///
+    /// # Panics
+    /// If the task did not panic: ask [`JoinError::is_panic`] first.
+    #[track_caller]
+    pub fn into_panic(self) -> Box<dyn Any + Send> {
+        match self.try_into_panic() {
+            Ok(payload) => payload,
+            Err(error) => panic!("`JoinError` reason is not a panic: {error}"),
+        }
+    }
+
+    /// Returns the panic's payload, or the error if the task did not panic.
+    pub fn try_into_panic(mut self) -> Result<Box<dyn Any + Send>, JoinError> {
         match std::mem::replace(&mut self.0.kind, Kind::Cancelled) {
             Kind::Panicked(payload) => {
                 let mut payload = ManuallyDrop::new(payload);
@@ -165,7 +177,7 @@ impl JoinError {
 
     /// Goes on panicking here with the task's payload; gives the error back if it did not panic.
     pub fn resume_panic(self) -> JoinError {
-        match self.into_panic() {
+        match self.try_into_panic() {
             Ok(payload) => resume_unwind(payload),
             Err(error) => error,
         }

@@ -14,6 +14,7 @@ mod fairness;
 mod fork_join;
 mod groups;
 mod join;
+mod join_set;
 mod local;
 mod observe;
 mod resize;

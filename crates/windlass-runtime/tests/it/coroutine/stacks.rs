@@ -198,7 +198,7 @@ fn no_memory_for_a_stack_is_an_error_and_the_program_goes_on() {
             // One that takes its stack when it starts tells its handle.
             let late = Builder::new().stack_size(512 << 20).spawn(|| ());
             let error = wait("it ends", late).expect_err("no stack");
-            let payload = error.into_panic().expect("it counts as a panic");
+            let payload = error.try_into_panic().expect("it counts as a panic");
             assert!(payload.is::<StackError>());
             let small = Builder::new().spawn(|| 7);
             assert_eq!(join("a small one runs", small), 7);
