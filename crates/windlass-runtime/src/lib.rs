@@ -9,6 +9,7 @@ mod builder;
 mod concurrent;
 pub mod coop;
 pub mod coroutine;
+mod current_thread;
 pub mod dispatch;
 pub mod driver;
 mod event_log;

@@ -9,6 +9,7 @@ mod announce;
 mod blocking;
 mod build;
 mod coroutine;
+mod current_thread;
 mod dispatch;
 mod fairness;
 mod fork_join;
