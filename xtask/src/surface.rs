@@ -20,6 +20,8 @@ const ROOT_NAMES: usize = 15;
 /// Modules whose items may share types: mpsc and mpmc have one sender, and all channels one family
 /// of errors.
 const SHARED_BELOW: &str = "windlass::sync::";
+/// Pairs of modules of which tokio has the same item in both, so that ported code finds it there.
+const SAME_IN_TOKIO: &[[&str; 2]] = &[["windlass::task::", "windlass::task::coop::"]];
 /// What is counted: kinds of items in rustdoc's words.
 const KINDS: &[&str] = &[
     "struct",
@@ -118,7 +120,11 @@ impl Surface {
 
 fn has_two_homes(paths: &BTreeSet<String>) -> bool {
     let homes = || paths.iter().filter(|path| !is_in_root(path));
-    homes().count() > 1 && !homes().all(|path| path.starts_with(SHARED_BELOW))
+    let module = |path: &str| path.rfind("::").map_or(0, |end| end + 2);
+    let in_tokio = |pair: &[&str; 2]| homes().all(|path| pair.contains(&&path[..module(path)]));
+    homes().count() > 1
+        && !homes().all(|path| path.starts_with(SHARED_BELOW))
+        && !SAME_IN_TOKIO.iter().any(in_tokio)
 }
 
 fn is_in_root(path: &str) -> bool {

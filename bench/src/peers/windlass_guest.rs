@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass::process::Pattern;
+use windlass::actor::Pattern;
 use windlass::value::Payload;
 use windlass::vm::{Budget, Channel, Guest, Placement, Reason, Resume, Step, Task, Vm};
 

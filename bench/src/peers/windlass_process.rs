@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use windlass::process::command::Completer;
-use windlass::process::{
+use windlass::actor::command::Completer;
+use windlass::actor::{
     Actor, ActorError, Address, Context, Event, Events, Host, Output, Process, ProcessContext,
     ProcessHandle, Reply, Status,
 };

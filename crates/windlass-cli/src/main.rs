@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let terminal = Terminal::new(cli.color);
     let code = outcome::exit_code(run(&cli, &terminal), &terminal);
     // Of a command that could not be stopped nothing stays behind.
-    windlass::command::kill_bound();
+    windlass::process::kill_bound();
     code
 }
 

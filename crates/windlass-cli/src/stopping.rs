@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use windlass::signal::{SignalKind, Signals, listen};
+use windlass::signal::unix::{Signal, SignalKind, signal};
 use windlass::time::Instant;
 
 use crate::outcome::{Error, INTERRUPTED, NOT_STOPPED};
@@ -19,8 +19,8 @@ const ONE_REQUEST: Duration = Duration::from_millis(100);
 
 /// The two signals that ask for an end.
 pub(crate) struct StopSignals {
-    interrupts: Signals,
-    requests: Signals,
+    interrupts: Signal,
+    requests: Signal,
     /// When the first one came.
     first: Option<Instant>,
 }
@@ -28,8 +28,8 @@ pub(crate) struct StopSignals {
 impl StopSignals {
     pub(crate) fn listen() -> Result<StopSignals, Error> {
         Ok(StopSignals {
-            interrupts: listen(SignalKind::interrupt()).map_err(Error::Signals)?,
-            requests: listen(SignalKind::terminate()).map_err(Error::Signals)?,
+            interrupts: signal(SignalKind::interrupt()).map_err(Error::Signals)?,
+            requests: signal(SignalKind::terminate()).map_err(Error::Signals)?,
             first: None,
         })
     }
@@ -38,8 +38,8 @@ impl StopSignals {
     pub(crate) async fn next(&mut self) {
         loop {
             windlass::select! {
-                () = self.interrupts.recv() => {}
-                () = self.requests.recv() => {}
+                _ = self.interrupts.recv() => {}
+                _ = self.requests.recv() => {}
             }
             match self.first {
                 None => {
@@ -80,7 +80,7 @@ pub(crate) fn leave_not_stopped(terminal: &Terminal, who: &str, why: &str, withi
 
 /// Ends the program without waiting for anything. Commands end with it, and what they have started.
 fn leave(code: u8) -> ! {
-    windlass::command::kill_bound();
+    windlass::process::kill_bound();
     std::process::exit(i32::from(code))
 }
 

@@ -262,7 +262,7 @@ pub(crate) fn enter_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     }
     let _runs_tasks = RunsTasks::begin();
     let _barrier = Barrier::raise();
-    let allowance = worker.pool.config.run_budget;
+    let allowance = worker.pool.config.run_budget.min(UNLIMITED - 1);
     let _leave = CONTEXT.with(|c| Leave(c.worker.replace(worker), c.allowance.replace(allowance)));
     f()
 }
@@ -280,12 +280,13 @@ pub(crate) fn spend_budget() -> Spend {
         if c.task.get().is_null() {
             return Spend::Unlimited;
         }
-        match c.budget.get().checked_sub(1) {
-            Some(left) => {
-                c.budget.set(left);
+        match c.budget.get() {
+            UNLIMITED => Spend::Unlimited,
+            left @ 1.. => {
+                c.budget.set(left - 1);
                 Spend::Spent
             }
-            None => {
+            0 => {
                 with_worker(|worker| {
                     if let Some(worker) = worker {
                         worker.budget_exhausted();
@@ -299,6 +300,22 @@ pub(crate) fn spend_budget() -> Spend {
 
 pub(crate) fn refund_budget() {
     CONTEXT.with(|c| c.budget.set(c.budget.get().saturating_add(1)));
+}
+
+/// The budget of a poll that is not held back. A turn begins with less (`begin_turn`).
+const UNLIMITED: u8 = u8::MAX;
+
+/// Lifts the budget of this poll while `f` runs. The budget belongs to the turn: a turn that begins
+/// inside of `f` has its own.
+pub(crate) fn with_unlimited_budget<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(u8);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CONTEXT.with(|c| c.budget.set(self.0));
+        }
+    }
+    let _restore = Restore(CONTEXT.with(|c| c.budget.replace(UNLIMITED)));
+    f()
 }
 
 pub(crate) fn budget() -> Option<u8> {

@@ -9,7 +9,7 @@ use windlass_core::sync::{Mutex, thread};
 use crate::io::ReadBuf;
 
 pub(crate) use libc::{
-    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
+    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGIO, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
 };
 /// What has no handler, or none that could go on afterwards.
 pub(crate) const CANNOT_BE_HEARD: [i32; 6] = [

@@ -137,6 +137,50 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// A runtime with workers, one per core unless [`Builder::workers`] says otherwise: the same
+    /// as [`Runtime::builder`].
+    pub fn new_multi_thread() -> Builder {
+        Builder::default()
+    }
+
+    /// A runtime without workers: the thread in [`Runtime::block_on`] runs the tasks, and nothing
+    /// runs outside of it. Closures that may block have threads as in other runtimes, and the
+    /// runtime ends on a thread of its own.
+    ///
+    /// A coroutine goes on only within the call of `block_on` in which it began, and one that is
+    /// suspended when the runtime ends is leaked and named in the report: use a runtime with
+    /// workers for coroutines. No watchdog looks for stalls.
+    ///
+    /// ```
+    /// use windlass_runtime::Builder;
+    ///
+    /// let runtime = Builder::new_current_thread().enable_all().build()?;
+    /// let here = std::thread::current().id();
+    /// let task = runtime.spawn(async { std::thread::current().id() });
+    /// assert_eq!(runtime.block_on(task).unwrap(), here);
+    /// # Ok::<(), windlass_runtime::BuildError>(())
+    /// ```
+    pub fn new_current_thread() -> Builder {
+        let mut builder = Builder::default();
+        builder.config.current_thread = true;
+        builder
+    }
+
+    /// Has no effect: sockets and timers always work. tokio's builders need it.
+    pub fn enable_all(self) -> Self {
+        self
+    }
+
+    /// Has no effect, as [`Builder::enable_all`].
+    pub fn enable_io(self) -> Self {
+        self
+    }
+
+    /// Has no effect, as [`Builder::enable_all`].
+    pub fn enable_time(self) -> Self {
+        self
+    }
+
     /// Worker threads. 0 (the default) means the available parallelism, cgroup limits respected.
     pub fn workers(mut self, workers: usize) -> Self {
         self.config.workers = workers;
@@ -274,6 +318,10 @@ impl Builder {
     /// Checks the options and starts the workers.
     pub fn build(mut self) -> Result<Runtime, BuildError> {
         crate::hooks::install();
+        if self.config.current_thread {
+            self.config.workers = 1;
+            self.config.max_workers = 1;
+        }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if self.config.workers == 0 {
             self.config.workers = cores;

@@ -1,17 +1,13 @@
 //! Task groups: children that end before the group does.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::Location;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
 
-use windlass_core::task::{AbortHandle, JoinError, JoinHandle, Options};
+use windlass_core::task::{AbortHandle, JoinError, Options};
 
 use crate::handle::Handle;
-use crate::ready_set::ReadySet;
+use crate::join_set::JoinSet;
 use windlass_sync::CancellationToken;
 use windlass_sync::time::inherit_deadline;
 
@@ -37,14 +33,7 @@ use windlass_sync::time::inherit_deadline;
 pub struct TaskGroup<T, E> {
     handle: Handle,
     token: CancellationToken,
-    children: HashMap<u64, Child<T, E>>,
-    next_key: u64,
-    ready: Arc<ReadySet>,
-}
-
-struct Child<T, E> {
-    task: JoinHandle<Result<T, E>>,
-    waker: Waker,
+    children: JoinSet<Result<T, E>>,
 }
 
 /// How a child of a group failed.
@@ -132,9 +121,7 @@ where
         TaskGroup {
             handle: handle.clone(),
             token: parent.child(),
-            children: HashMap::new(),
-            next_key: 0,
-            ready: Arc::default(),
+            children: JoinSet::new(),
         }
     }
 
@@ -155,13 +142,8 @@ where
                 ..Options::here()
             },
         );
-        let abort = task.abort_handle();
+        let abort = self.children.insert(task);
         self.token.abort_on_cancel(abort.clone());
-        self.next_key += 1;
-        let key = self.next_key;
-        // Its first look registers the waker with the task.
-        let waker = self.ready.join(key);
-        self.children.insert(key, Child { task, waker });
         Ok(abort)
     }
 
@@ -189,30 +171,12 @@ where
     ///
     /// Cancel-safe: a dropped wait loses no child.
     pub async fn next(&mut self) -> Option<Result<T, ChildError<E>>> {
-        poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, ChildError<E>>>> {
-        if self.children.is_empty() {
-            return Poll::Ready(None);
-        }
-        loop {
-            let key = ready!(self.ready.poll_next(cx));
-            let Some(child) = self.children.get_mut(&key) else {
-                continue;
-            };
-            let mut child_cx = Context::from_waker(&child.waker);
-            let Poll::Ready(ended) = Pin::new(&mut child.task).poll(&mut child_cx) else {
-                continue;
-            };
-            self.children.remove(&key);
-            let ended = match ended {
-                Ok(Ok(value)) => Ok(value),
-                Ok(Err(error)) => Err(ChildError::Failed(error)),
-                Err(error) => Err(ChildError::of(error)),
-            };
-            return Poll::Ready(Some(ended));
-        }
+        let ended = match self.children.join_next().await? {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(ChildError::Failed(error)),
+            Err(error) => Err(ChildError::of(error)),
+        };
+        Some(ended)
     }
 
     /// Waits for all children. The first failure cancels the others; when they have all ended it is

@@ -7,7 +7,9 @@
 mod blocking;
 mod builder;
 mod concurrent;
+pub mod coop;
 pub mod coroutine;
+mod current_thread;
 pub mod dispatch;
 pub mod driver;
 mod event_log;
@@ -18,6 +20,7 @@ mod graceful;
 mod group;
 mod handle;
 mod hooks;
+mod join_set;
 pub mod observe;
 mod os;
 mod ready_set;

@@ -17,6 +17,7 @@ use windlass_core::thread_end;
 use crate::blocking::{BlockingPool, StuckJob};
 use crate::builder::{BuildError, Builder};
 use crate::coroutine::LeakedCoroutine;
+use crate::current_thread::CurrentThread;
 use crate::dispatch::{IoDispatcher, PrivatePool, UnconfinedTasks};
 use crate::driver::{IoDriver, Reality};
 use crate::event_log;
@@ -41,6 +42,8 @@ pub struct Runtime {
 /// What handles share.
 pub(crate) struct Shared {
     pub(crate) pool: Arc<Pool>,
+    /// Of a runtime without workers of its own.
+    pub(crate) current_thread: Option<CurrentThread>,
     pub(crate) blocking: Arc<BlockingPool>,
     pub(crate) process: Process,
     pub(crate) world: Reality,
@@ -189,10 +192,19 @@ impl Runtime {
         };
         let mut hooks = with_own_timers(builder.hooks, &driver);
         hooks.on_events = event_log::from_environment();
-        let pool = Pool::start(builder.config, hooks, Some(driver.clone()))
-            .map_err(BuildError::Threads)?;
+        let (pool, current_thread) = match builder.config.current_thread {
+            true => {
+                let pool = Pool::on_callers(builder.config, driver.clone());
+                (pool, Some(CurrentThread::new(hooks)))
+            }
+            false => {
+                let pool = Pool::start(builder.config, hooks, Some(driver.clone()));
+                (pool.map_err(BuildError::Threads)?, None)
+            }
+        };
         let shared = Arc::new(Shared {
             pool,
+            current_thread,
             blocking: BlockingPool::new(builder.blocking),
             process,
             world: Reality::Real(driver),
@@ -225,6 +237,7 @@ impl Runtime {
         let defaults = Builder::default();
         let shared = Arc::new(Shared {
             pool: simulator.pool().clone(),
+            current_thread: None,
             blocking: BlockingPool::new(defaults.blocking),
             process: Process::current(),
             world: Reality::Simulated(simulator),
@@ -253,13 +266,22 @@ impl Runtime {
     }
 
     /// Runs `future` on this thread, which sleeps while it is pending. Inside, `spawn` finds this
-    /// runtime.
+    /// runtime. On a current-thread runtime
+    /// ([`Builder::new_current_thread`](crate::Builder::new_current_thread)) this thread runs all
+    /// tasks meanwhile; a [`Handle`]'s `block_on` does not.
     ///
     /// # Panics
     /// Inside a task or another `block_on`.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.handle.block_on(future)
+        let shared = self.handle.shared();
+        match &shared.current_thread {
+            Some(current_thread) => {
+                shared.process.check();
+                current_thread.block_on(&self.handle, future)
+            }
+            None => self.handle.block_on(future),
+        }
     }
 
     /// Starts a task.
@@ -364,6 +386,9 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     }
     let began = clock::now();
     let left = || timeout.saturating_sub(Duration::from_nanos(clock::now() - began));
+    if let Some(current_thread) = &shared.current_thread {
+        current_thread.begin_end(shared);
+    }
     // The rest of the time is for the tasks that are left.
     let mut not_stopped = FrontEnds::stop(shared, timeout - timeout / 10);
     // What is idle goes to this runtime's own workers, who drop it.

@@ -9,9 +9,13 @@ use windlass_core::task::{FutureBody, JoinHandle, Options, SpawnRequest};
 use crate::blocking::SpawnBlockingError;
 use crate::handle::{Handle, TrySpawnError};
 
+pub use crate::coop;
+pub use crate::coop::{consume_budget, unconstrained};
+pub use crate::join_set::JoinSet;
+
 pub use windlass_core::executor::local_set::{LocalJoinHandle, LocalSet, spawn_local};
 pub use windlass_core::task::{
-    AbortHandle, Budget, Class, JoinError, JoinErrorKind, Shield, TaskId, shield,
+    AbortHandle, Budget, Class, JoinError, JoinErrorKind, Shield, TaskId as Id, shield,
 };
 
 /// Gives every other ready task a turn: the task goes to the tail of its worker's queue.
@@ -37,8 +41,20 @@ pub fn block_in_place<T>(f: impl FnOnce() -> T) -> T {
     windlass_core::sched::while_blocked(f)
 }
 
-/// The id of the task that is running here.
-pub fn try_id() -> Option<TaskId> {
+/// Returns the id of the task that is running here.
+///
+/// # Panics
+/// Outside of a task.
+#[track_caller]
+pub fn id() -> Id {
+    match try_id() {
+        Some(id) => id,
+        None => panic!("Can't get a task id when not inside a task"),
+    }
+}
+
+/// Returns the id of the task that is running here; none outside of a task.
+pub fn try_id() -> Option<Id> {
     windlass_core::context::current_task().map(|task| task.header().id())
 }
 

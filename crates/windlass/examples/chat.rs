@@ -7,11 +7,11 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::{collections::BTreeMap, convert::Infallible, net, sync::Arc, time::Duration};
 
+use windlass::actor::supervisor::{ChildSpec, Strategy, Supervisor};
+use windlass::actor::{Actor, ActorError, ActorEvent, Address, Context, Exited};
+use windlass::actor::{Host, MailboxPolicy, Pid, Spawn};
 use windlass::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::net::{TcpListener, TcpStream};
-use windlass::process::supervisor::{ChildSpec, Strategy, Supervisor};
-use windlass::process::{Actor, ActorError, ActorEvent, Address, Context, Exited};
-use windlass::process::{Host, MailboxPolicy, Pid, Spawn};
 use windlass::{select, time};
 
 enum ToRoom {

@@ -17,13 +17,13 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use windlass::actor::supervisor::{ChildSpec, Strategy, Supervisor};
+use windlass::actor::{ActorError, Context, Host};
 use windlass::graph::component::Registry;
 use windlass::graph::{LoadOptions, Prepared, RunOptions, load};
 use windlass::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::lua::Interpreter;
 use windlass::net::TcpListener;
-use windlass::process::supervisor::{ChildSpec, Strategy, Supervisor};
-use windlass::process::{ActorError, Context, Host};
 use windlass::sync::{broadcast, mpsc};
 use windlass::vm::Vm;
 use windlass::{Runtime, TaskGroup, coroutine, fork_join, task, time};

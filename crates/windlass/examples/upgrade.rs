@@ -3,7 +3,7 @@
 //!
 //! `cargo run --example upgrade`
 
-use windlass::process::{
+use windlass::actor::{
     ActorError, Event, Events, Host, Message, Output, Pattern, Process, ProcessContext, Status,
     Upgrade,
 };

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use windlass::process::{self, ActorError, Address, Context, Host, MailboxPolicy};
+use windlass::actor::{self, ActorError, Address, Context, Host, MailboxPolicy};
 use windlass::time::{Instant, sleep};
 use windlass::value::Payload;
 
@@ -36,7 +36,7 @@ async fn collector(mut ctx: Context<i64>) -> Result<Payload, ActorError> {
 
 #[windlass::main]
 async fn main() -> windlass::Result<()> {
-    let results = process::spawn(collector)?;
+    let results = actor::spawn(collector)?;
     let host = Host::current()?;
     let mut workers = Vec::new();
     for _ in 0..WORKERS {

@@ -15,7 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub use windlass_core::block_on;
-pub use windlass_io::{command, fs, io, net, signal};
+pub use windlass_io::{command as process, fs, io, net, signal};
 pub use windlass_macros::{join, main, select, test, try_join};
 pub use windlass_runtime::{
     Runtime, TaskGroup, coroutine, dispatch, fork_join, spawn, spawn_blocking, task_local, time,
@@ -85,7 +85,7 @@ pub mod record {
 }
 
 /// Processes: PIDs, mailboxes, commands, links, monitors, supervisors.
-pub use windlass_actor as process;
+pub use windlass_actor as actor;
 
 /// Dataflow graphs: files that are checked, compiled, run and explained (feature `graph`).
 #[cfg(feature = "graph")]

@@ -5,13 +5,8 @@ pub use windlass_io::signal::ctrl_c;
 /// What only Unix systems have.
 pub mod unix {
     use std::io;
-    use std::task::{Context, Poll};
 
-    pub use windlass_io::signal::SignalKind;
-
-    /// Listens to one kind of signal; made by [`signal`].
-    #[derive(Debug)]
-    pub struct Signal(windlass_io::signal::Signals);
+    pub use windlass_io::signal::unix::{Signal, SignalKind};
 
     /// Listens to a kind of signal from now on.
     ///
@@ -21,19 +16,6 @@ pub mod unix {
     pub fn signal(kind: SignalKind) -> io::Result<Signal> {
         // tokio's listener belongs to a runtime; ours does not, and only checks that there is one.
         crate::runtime::Handle::current();
-        windlass_io::signal::listen(kind).map(Signal)
-    }
-
-    impl Signal {
-        /// Waits for the next signal, also one that came since the last.
-        pub async fn recv(&mut self) -> Option<()> {
-            self.0.recv().await;
-            Some(())
-        }
-
-        /// Polls for what `recv` awaits.
-        pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
-            self.0.poll_recv(cx).map(Some)
-        }
+        windlass_io::signal::unix::signal(kind)
     }
 }

@@ -14,7 +14,7 @@ pub use self::join_set::JoinSet;
 pub use self::local_set::{LocalSet, spawn_local};
 pub use windlass_core::task::{AbortHandle, JoinError, JoinHandle, TaskId as Id};
 pub use windlass_runtime::TaskLocal as LocalKey;
-pub use windlass_runtime::task::{block_in_place, try_id, yield_now};
+pub use windlass_runtime::task::{block_in_place, id, try_id, yield_now};
 
 /// Futures that a caller may want to name.
 pub mod futures {
@@ -45,13 +45,4 @@ where
     R: Send + 'static,
 {
     Handle::current().spawn_blocking(f)
-}
-
-/// Returns the id of the running task.
-///
-/// # Panics
-/// Outside of a task.
-#[track_caller]
-pub fn id() -> Id {
-    try_id().expect("Can't get a task id when not inside a task")
 }

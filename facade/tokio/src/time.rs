@@ -15,7 +15,7 @@ pub use windlass_runtime::time::{
 
 /// The errors of this module.
 pub mod error {
-    pub use windlass_runtime::time::Elapsed;
+    pub use windlass_runtime::time::error::Elapsed;
 }
 
 /// Runs `future` for at most `time`; a future that is too slow is dropped.

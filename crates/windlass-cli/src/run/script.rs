@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use windlass::Runtime;
+use windlass::actor::{Exit, ExitReason};
 use windlass::lua::{Interpreter, Level, Printed, Sandbox};
-use windlass::process::{Exit, ExitReason};
 use windlass::time::{Instant, sleep};
 use windlass::value::Payload;
 use windlass::vm::{Placement, Task, Vm};

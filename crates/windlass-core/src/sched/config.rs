@@ -64,6 +64,9 @@ pub struct Config {
     pub recording: Recording,
     /// The pool belongs to a simulation: every task has a number, so that traces can be compared.
     pub simulated: bool,
+    /// The pool has one worker and no thread: whoever waits for a future runs the tasks meanwhile
+    /// (`Pool::run_until`).
+    pub current_thread: bool,
 }
 
 impl Default for Config {
@@ -83,6 +86,7 @@ impl Default for Config {
             seed: entropy(),
             recording: Recording::default(),
             simulated: false,
+            current_thread: false,
         }
     }
 }
@@ -91,7 +95,7 @@ impl Config {
     /// Workers there can be at once: the most that are wanted, and those that take the place of
     /// others while these block.
     pub(crate) fn worker_capacity(&self) -> usize {
-        if self.simulated {
+        if self.simulated || self.current_thread {
             return 1;
         }
         let most = self.max_workers.max(self.workers);

@@ -295,6 +295,11 @@ impl Crew {
         leaves
     }
 
+    /// Takes the thread of the first worker, which had none: the end of the pool joins it.
+    pub(crate) fn adopt(&self, thread: thread::JoinHandle<()>) {
+        self.roster.lock().threads = vec![Some(thread)];
+    }
+
     /// Starts no more workers, and returns the threads to be joined.
     pub(crate) fn close(&self) -> Vec<Option<thread::JoinHandle<()>>> {
         let mut roster = self.roster.lock();

@@ -135,7 +135,7 @@ impl Simulation {
             simulated: true,
             ..config
         };
-        let pool = Pool::without_threads(config);
+        let pool = Pool::without_threads(config, None);
         Simulation {
             worker: Worker::new(pool, 0, None),
             ready: Vec::new(),

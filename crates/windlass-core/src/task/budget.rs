@@ -24,6 +24,11 @@ impl Budget {
     }
 }
 
+/// Runs `f`, a part of a poll, without a limit: its leaves are never held back.
+pub fn unlimited<R>(f: impl FnOnce() -> R) -> R {
+    context::with_unlimited_budget(f)
+}
+
 /// One spent unit: it comes back unless the leaf says that it made progress.
 #[derive(Debug)]
 #[must_use = "call made_progress() when the leaf is ready"]

@@ -148,19 +148,19 @@ impl JoinError {
         self.0.name.as_deref()
     }
 
-    /// The panic's payload.
+    /// Returns the panic's payload.
     ///
     /// # Panics
-    /// If the task did not panic; see [`try_into_panic`](JoinError::try_into_panic).
+    /// If the task did not panic: ask [`JoinError::is_panic`] first.
     #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send> {
         match self.try_into_panic() {
             Ok(payload) => payload,
-            Err(error) => panic!("there is no panic to take: {error}"),
+            Err(error) => panic!("`JoinError` reason is not a panic: {error}"),
         }
     }
 
-    /// The panic's payload, or the error back if the task did not panic.
+    /// Returns the panic's payload, or the error if the task did not panic.
     pub fn try_into_panic(mut self) -> Result<Box<dyn Any + Send>, JoinError> {
         match std::mem::replace(&mut self.0.kind, Kind::Cancelled) {
             Kind::Panicked(payload) => {

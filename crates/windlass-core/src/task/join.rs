@@ -18,7 +18,6 @@ use crate::task::meta::TaskId;
 ///
 /// Dropping the handle detaches the task: it goes on, and its output is dropped at its end.
 /// Awaiting is cancel-safe: a dropped await loses nothing.
-#[must_use = "dropping the handle detaches the task; say `drop(handle)` or `handle.detach()`"]
 pub struct JoinHandle<T> {
     header: NonNull<Header>,
     /// The output has been given out.

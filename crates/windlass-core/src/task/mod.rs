@@ -51,7 +51,7 @@ pub mod state;
 mod waker;
 
 pub use block::{BlockCache, block_cache};
-pub use budget::{Budget, BudgetUnit, spend};
+pub use budget::{Budget, BudgetUnit, spend, unlimited};
 pub(crate) use cell::allocate;
 pub use cell::{Body, Closure, FutureBody};
 pub use entry::{Entry, RunOutcome, Scheduler};

@@ -1,9 +1,10 @@
 //! Any descriptor, ready when the driver says so.
 //!
-//! # The rule that `unsafe` blocks cite
-//! 1. **Open.** Who registers a value promises that its `as_raw_fd` gives one descriptor, which is
-//!    open as long as the [`AsyncFd`] has the value.
-#![allow(unsafe_code, reason = "descriptors by number; see the rule above")]
+//! Nothing here relies on a descriptor that stays open: the driver is asked by number, and a number
+//! that is closed or used again brings wrong events at worst. A descriptor is lent (`AsFd`) only if
+//! the value lends it. So every way to make an [`AsyncFd`] is sound; `register` is an `unsafe fn`
+//! because it is one in tokio, where `AsFd` needs only a number.
+#![allow(unsafe_code, reason = "tokio declares `register` as an `unsafe fn`")]
 
 use std::error::Error;
 use std::fmt;
@@ -37,8 +38,7 @@ use super::{Interest, Ready};
 /// # windlass_runtime::Runtime::new()?.block_on(async {
 /// let (one, mut other) = std::os::unix::net::UnixStream::pair()?;
 /// one.set_nonblocking(true)?;
-/// // SAFETY: a socket of the standard library keeps its descriptor open.
-/// let one = unsafe { AsyncFd::register(one)? };
+/// let one = AsyncFd::new(one)?;
 /// other.write_all(b"hello")?;
 /// let mut word = [0; 5];
 /// let count = loop {
@@ -83,27 +83,37 @@ impl mio::event::Source for Watched {
 impl<T: AsRawFd> AsyncFd<T> {
     /// Registers a value for reading and writing, on the runtime this is called in.
     ///
-    /// # Safety
-    /// `as_raw_fd` of the value gives one and the same descriptor, which is open as long as the
-    /// `AsyncFd` has the value.
-    ///
     /// # Errors
-    /// What the operating system says; `Unsupported` in a simulation. The value comes back.
+    /// What the operating system says; `Unsupported` in a simulation.
     #[track_caller]
-    pub unsafe fn register(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
-        // SAFETY: rule 1, passed on.
-        unsafe { AsyncFd::register_with_interest(inner, Interest::READABLE | Interest::WRITABLE) }
+    pub fn new(inner: T) -> io::Result<AsyncFd<T>> {
+        Ok(AsyncFd::try_new(inner)?)
     }
 
-    /// Registers a value as [`register`](AsyncFd::register) does, for `interest` only.
-    ///
-    /// # Safety
-    /// As `register`.
+    /// Registers a value as [`new`](AsyncFd::new) does, for `interest` only.
     ///
     /// # Errors
-    /// As `register`.
+    /// As `new`.
     #[track_caller]
-    pub unsafe fn register_with_interest(
+    pub fn with_interest(inner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+        Ok(AsyncFd::try_with_interest(inner, interest)?)
+    }
+
+    /// Registers a value as [`new`](AsyncFd::new) does.
+    ///
+    /// # Errors
+    /// As `new`; the value comes back.
+    #[track_caller]
+    pub fn try_new(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
+        AsyncFd::try_with_interest(inner, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    /// Registers a value as [`new`](AsyncFd::new) does, for `interest` only.
+    ///
+    /// # Errors
+    /// As `new`; the value comes back.
+    #[track_caller]
+    pub fn try_with_interest(
         inner: T,
         interest: Interest,
     ) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
@@ -125,41 +135,33 @@ impl<T: AsRawFd> AsyncFd<T> {
         }
     }
 
-    /// Registers a value as [`register`](AsyncFd::register) does.
+    /// Registers a value as [`try_new`](AsyncFd::try_new) does, under tokio's newer name.
+    ///
+    /// # Safety
+    /// `as_raw_fd` of the value gives one descriptor, which is open as long as the `AsyncFd` has
+    /// the value. This implementation does not rely on it.
+    ///
+    /// # Errors
+    /// As `try_new`.
     #[track_caller]
-    #[deprecated(note = "nothing promises that the descriptor stays open: use `register`")]
-    pub fn new(inner: T) -> io::Result<AsyncFd<T>> {
-        // SAFETY: none; tokio has this function, and callers keep rule 1 as they do there.
-        Ok(unsafe { AsyncFd::register(inner)? })
+    pub unsafe fn register(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
+        AsyncFd::try_new(inner)
     }
 
-    /// Registers a value as [`register_with_interest`](AsyncFd::register_with_interest) does.
+    /// Registers a value as [`try_with_interest`](AsyncFd::try_with_interest) does, under tokio's
+    /// newer name.
+    ///
+    /// # Safety
+    /// As `register`.
+    ///
+    /// # Errors
+    /// As `try_new`.
     #[track_caller]
-    #[deprecated(note = "nothing promises that the descriptor stays open: use \
-                         `register_with_interest`")]
-    pub fn with_interest(inner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
-        // SAFETY: none; as in `new`.
-        Ok(unsafe { AsyncFd::register_with_interest(inner, interest)? })
-    }
-
-    /// Registers a value as [`register`](AsyncFd::register) does.
-    #[track_caller]
-    #[deprecated(note = "nothing promises that the descriptor stays open: use `register`")]
-    pub fn try_new(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
-        // SAFETY: none; as in `new`.
-        unsafe { AsyncFd::register(inner) }
-    }
-
-    /// Registers a value as [`register_with_interest`](AsyncFd::register_with_interest) does.
-    #[track_caller]
-    #[deprecated(note = "nothing promises that the descriptor stays open: use \
-                         `register_with_interest`")]
-    pub fn try_with_interest(
+    pub unsafe fn register_with_interest(
         inner: T,
         interest: Interest,
     ) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
-        // SAFETY: none; as in `new`.
-        unsafe { AsyncFd::register_with_interest(inner, interest) }
+        AsyncFd::try_with_interest(inner, interest)
     }
 
     /// Returns the value inside.
@@ -316,10 +318,9 @@ impl<T: AsRawFd> AsRawFd for AsyncFd<T> {
     }
 }
 
-impl<T: AsRawFd> AsFd for AsyncFd<T> {
+impl<T: AsRawFd + AsFd> AsFd for AsyncFd<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: rule 1: it is open as long as `self` is borrowed.
-        unsafe { BorrowedFd::borrow_raw(self.as_raw_fd()) }
+        self.inner.as_fd()
     }
 }
 

@@ -7,7 +7,8 @@
 //!    byte into it. `u8` and `MaybeUninit<u8>` have one layout, so memory with values can then be
 //!    seen as either.
 //! 3. **Same memory.** A reader may replace the `ReadBuf` that it was lent by another one. Whoever
-//!    counts the filled bytes as its own compares the address of the memory first.
+//!    counts the filled bytes as its own compares the address of the memory first, and its length:
+//!    memory without a byte may end where another allocation begins.
 //!
 //! The functions below that are private to this crate keep these rules for their callers, so that
 //! vectors, `bytes::BufMut` and parts of a buffer are filled without `unsafe` elsewhere.
@@ -221,7 +222,7 @@ impl<'a> ReadBuf<'a> {
         fill: impl FnOnce(&mut ReadBuf<'_>) -> T,
     ) -> (usize, T) {
         let mut part = self.take(n);
-        let memory = part.memory.as_ptr();
+        let memory: *const [MaybeUninit<u8>] = part.memory;
         let answer = fill(&mut part);
         let count = part.filled_of(memory);
         // SAFETY: rule 3 was checked, and by rule 1 of the part `count` bytes hold a value.
@@ -231,9 +232,9 @@ impl<'a> ReadBuf<'a> {
     }
 
     /// Returns how much is filled, of a buffer that was lent as one over `memory` (rule 3).
-    fn filled_of(&self, memory: *const MaybeUninit<u8>) -> usize {
+    fn filled_of(&self, memory: *const [MaybeUninit<u8>]) -> usize {
         assert!(
-            self.memory.as_ptr() == memory,
+            std::ptr::eq(self.memory, memory),
             "a reader must fill the buffer it was given, and not replace it by another"
         );
         self.filled
@@ -248,7 +249,7 @@ pub(crate) fn fill_chunk<B: BufMut + ?Sized, T>(
 ) -> (usize, T) {
     // SAFETY: rule 2: `ReadBuf` takes no values away.
     let chunk = unsafe { target.chunk_mut().as_uninit_slice_mut() };
-    let memory = chunk.as_ptr();
+    let memory: *const [MaybeUninit<u8>] = chunk;
     let mut buffer = ReadBuf::uninit(chunk);
     let answer = fill(&mut buffer);
     let count = buffer.filled_of(memory);
@@ -272,7 +273,7 @@ unsafe fn fill_spare<T>(
 ) -> (usize, T) {
     let length = vec.len();
     let mut buffer = ReadBuf::uninit(vec.spare_capacity_mut());
-    let memory = buffer.memory.as_ptr();
+    let memory: *const [MaybeUninit<u8>] = buffer.memory;
     // SAFETY: the caller's promise.
     unsafe { buffer.assume_init(*initialized) };
     let answer = fill(&mut buffer);

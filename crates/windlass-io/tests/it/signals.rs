@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use windlass_io::signal::{SignalKind, listen};
+use windlass_io::signal::unix::{SignalKind, signal};
 use windlass_runtime::{Runtime, time};
 
 use crate::support::send_signal;
@@ -16,9 +16,9 @@ fn runtime() -> Runtime {
 fn a_signal_that_comes_between_two_waits_is_not_forgotten()
 -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     runtime().block_on(async {
-        let mut first = listen(SignalKind::user_defined1())?;
-        let mut second = listen(SignalKind::user_defined1())?;
-        let mut other = listen(SignalKind::user_defined2())?;
+        let mut first = signal(SignalKind::user_defined1())?;
+        let mut second = signal(SignalKind::user_defined1())?;
+        let mut other = signal(SignalKind::user_defined2())?;
         for _ in 0..3 {
             send_signal("USR1");
             // Nobody waits now.
@@ -37,7 +37,7 @@ fn a_signal_that_comes_between_two_waits_is_not_forgotten()
 #[test]
 fn a_dropped_wait_loses_no_signal() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     runtime().block_on(async {
-        let mut signals = listen(SignalKind::user_defined1())?;
+        let mut signals = signal(SignalKind::user_defined1())?;
         assert!(
             time::timeout(Duration::from_millis(20), signals.recv())
                 .await
@@ -53,7 +53,7 @@ fn a_dropped_wait_loses_no_signal() -> Result<(), Box<dyn std::error::Error + Se
 #[test]
 fn what_cannot_be_heard_is_refused() {
     for number in [9, 19, 11, 0, -1, 1000] {
-        let refused = listen(SignalKind::from_raw(number)).expect_err("impossible");
+        let refused = signal(SignalKind::from_raw(number)).expect_err("impossible");
         assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
     }
 }

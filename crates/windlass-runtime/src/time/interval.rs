@@ -9,7 +9,11 @@ use futures_core::Stream;
 
 use crate::time::{Instant, Sleep, sleep_until};
 
-/// What happens to ticks that were not awaited in time.
+/// A tick that is this late at most counts as in time.
+const SLACK: Duration = Duration::from_millis(5);
+
+/// What happens to ticks that were not awaited in time: more than five milliseconds late, as in
+/// tokio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissedTickBehavior {
     /// They follow at once, one after the other, until the schedule is caught up with.
@@ -85,12 +89,11 @@ impl Interval {
     }
 
     fn after(&self, scheduled: Instant, now: Instant) -> Instant {
-        let next = scheduled + self.period;
-        if next > now {
-            return next;
+        if now <= scheduled + SLACK {
+            return scheduled + self.period;
         }
         match self.missed {
-            MissedTickBehavior::Burst => next,
+            MissedTickBehavior::Burst => scheduled + self.period,
             MissedTickBehavior::Delay => now + self.period,
             MissedTickBehavior::Skip => {
                 let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
@@ -102,20 +105,21 @@ impl Interval {
 
     /// The next tick comes a full period from now.
     pub fn reset(&mut self) {
-        self.reset_after(self.period);
+        let next = Instant::now() + self.period;
+        self.sleep.as_mut().reset(next);
     }
 
     /// The next tick comes at once.
     pub fn reset_immediately(&mut self) {
-        self.reset_at(Instant::now());
+        self.sleep.as_mut().reset(Instant::now());
     }
 
-    /// The next tick comes `time` from now.
-    pub fn reset_after(&mut self, time: Duration) {
-        self.reset_at(Instant::now() + time);
+    /// The next tick comes after this time; those behind it follow at the period.
+    pub fn reset_after(&mut self, after: Duration) {
+        self.sleep.as_mut().reset(Instant::now() + after);
     }
 
-    /// The next tick comes at `deadline`.
+    /// The next tick comes at `deadline`; those behind it follow at the period.
     pub fn reset_at(&mut self, deadline: Instant) {
         self.sleep.as_mut().reset(deadline);
     }

@@ -22,7 +22,13 @@ mod interval;
 pub mod precise;
 
 pub use self::interval::{Interval, MissedTickBehavior, interval, interval_at};
+pub use std::time::Duration;
 pub use windlass_sync::time::{
-    Deadline, Elapsed, Instant, Sleep, Timeout, current_deadline, deadline, sleep, sleep_until,
-    timeout, timeout_at,
+    Deadline, Instant, Sleep, Timeout, current_deadline, deadline, sleep, sleep_until, timeout,
+    timeout_at,
 };
+
+/// What can go wrong with time.
+pub mod error {
+    pub use windlass_sync::time::Elapsed;
+}

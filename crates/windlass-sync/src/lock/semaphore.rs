@@ -104,8 +104,8 @@ impl Semaphore {
         Ok(SemaphorePermit::new(self, permits))
     }
 
-    /// Waits for as many permits as a weight says, such as a number of bytes, which may be more than
-    /// a `u32` can say. Cancel-safe like [`Semaphore::acquire`].
+    /// Waits for as many permits as a weight says, such as a number of bytes: more than a `u32` can
+    /// say, if need be. Cancel-safe like [`Semaphore::acquire`].
     ///
     /// # Panics
     /// If there are more than [`Semaphore::MAX_PERMITS`].

@@ -1,7 +1,8 @@
 //! Giving up after a while.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, IntoFuture};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,17 +12,17 @@ use pin_project_lite::pin_project;
 use crate::time::{Instant, Sleep, sleep, sleep_until};
 
 /// Runs `future` for at most `time`; a future that is too slow is dropped. The future wins a tie.
-pub fn timeout<F: Future>(time: Duration, future: F) -> Timeout<F> {
+pub fn timeout<F: IntoFuture>(time: Duration, future: F) -> Timeout<F::IntoFuture> {
     Timeout {
-        future,
+        future: future.into_future(),
         sleep: sleep(time),
     }
 }
 
 /// Runs `future` until `deadline` at most.
-pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
+pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
     Timeout {
-        future,
+        future: future.into_future(),
         sleep: sleep_until(deadline),
     }
 }
@@ -34,6 +35,23 @@ pin_project! {
         future: F,
         #[pin]
         sleep: Sleep,
+    }
+}
+
+impl<F> Timeout<F> {
+    /// Returns the future inside.
+    pub fn get_ref(&self) -> &F {
+        &self.future
+    }
+
+    /// Returns the future inside, to change it.
+    pub fn get_mut(&mut self) -> &mut F {
+        &mut self.future
+    }
+
+    /// Takes the future out.
+    pub fn into_inner(self) -> F {
+        self.future
     }
 }
 
@@ -51,11 +69,17 @@ impl Elapsed {
 
 impl fmt::Display for Elapsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the deadline has passed; allow more time, or give up")
+        f.write_str("deadline has elapsed")
     }
 }
 
 impl std::error::Error for Elapsed {}
+
+impl From<Elapsed> for io::Error {
+    fn from(_: Elapsed) -> io::Error {
+        io::ErrorKind::TimedOut.into()
+    }
+}
 
 impl<F: Future> Future for Timeout<F> {
     type Output = Result<F::Output, Elapsed>;

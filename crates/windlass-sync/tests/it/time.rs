@@ -287,6 +287,42 @@ async fn ticks_after_stall(missed: MissedTickBehavior) -> Vec<u128> {
 }
 
 #[test]
+fn a_tick_counts_as_missed_if_it_is_more_than_five_milliseconds_late() {
+    Runtime::simulated(1).block_on(async {
+        for (late, next) in [(5, 20), (6, 26)] {
+            let began = Instant::now();
+            let mut interval = interval(ms(10));
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval.tick().await;
+            sleep(ms(10 + late)).await;
+            interval.tick().await;
+            interval.tick().await;
+            assert_eq!(began.elapsed(), ms(next), "{late} ms late");
+        }
+    });
+}
+
+#[test]
+fn an_interval_can_be_told_when_its_next_tick_comes() {
+    Runtime::simulated(1).block_on(async {
+        let began = Instant::now();
+        let mut interval = interval(ms(10));
+        interval.tick().await;
+        interval.reset_after(ms(3));
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(3));
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(13));
+        interval.reset_immediately();
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(13));
+        interval.reset_at(began + ms(50));
+        interval.tick().await;
+        assert_eq!(began.elapsed(), ms(50));
+    });
+}
+
+#[test]
 fn missed_ticks_burst_delay_or_are_skipped() {
     Runtime::simulated(1).block_on(async {
         let burst = ticks_after_stall(MissedTickBehavior::Burst).await;
@@ -295,23 +331,6 @@ fn missed_ticks_burst_delay_or_are_skipped() {
         assert_eq!(delay, [35, 45, 55, 65, 75]);
         let skip = ticks_after_stall(MissedTickBehavior::Skip).await;
         assert_eq!(skip, [35, 40, 50, 60, 70]);
-    });
-}
-
-#[test]
-fn an_interval_is_reset_to_a_chosen_moment() {
-    Runtime::simulated(1).block_on(async {
-        let began = Instant::now();
-        let mut interval = interval(ms(10));
-        assert_eq!(interval.missed_tick_behavior(), MissedTickBehavior::Burst);
-        interval.tick().await;
-        interval.reset_after(ms(3));
-        assert_eq!(interval.tick().await, began + ms(3));
-        interval.reset_at(began + ms(20));
-        assert_eq!(interval.tick().await, began + ms(20));
-        interval.reset_immediately();
-        assert_eq!(interval.tick().await, began + ms(20));
-        assert_eq!(interval.tick().await, began + ms(30));
     });
 }
 

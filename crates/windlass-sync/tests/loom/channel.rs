@@ -113,6 +113,25 @@ fn channel_a_receiver_that_hands_out_its_batch_lets_a_sender_in() {
 }
 
 #[test]
+fn channel_a_receiver_that_hands_out_its_batch_lets_a_reservation_in() {
+    loom::model(|| {
+        let (sender, mut receiver) = mpsc::channel(4);
+        for value in 0..4 {
+            sender.try_send(value).unwrap();
+        }
+        // As above: one is left of the batch, and three are in the buffer.
+        assert_eq!(receiver.try_recv(), Ok(0));
+        sender.try_send(4).unwrap();
+        let thread = loom::thread::spawn(move || {
+            windlass_core::block_on(sender.reserve()).unwrap().send(5);
+        });
+        assert_eq!(receiver.try_recv(), Ok(1));
+        thread.join().unwrap();
+        assert_eq!(receiver.len(), 4);
+    });
+}
+
+#[test]
 fn channel_each_value_of_two_senders_arrives_once() {
     loom::model(|| {
         let (sender, mut receiver) = mpsc::buffered(1);

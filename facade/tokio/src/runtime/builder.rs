@@ -45,8 +45,7 @@ impl Builder {
         }
     }
 
-    /// Begins a runtime with one worker. The worker has a thread of its own: Windlass has no
-    /// runtime yet that runs everything on the caller's thread.
+    /// Begins a runtime that runs everything on the thread in `block_on`.
     pub fn new_current_thread() -> Builder {
         Builder::new(RuntimeFlavor::CurrentThread)
     }
@@ -209,10 +208,10 @@ impl Builder {
     }
 
     fn native(&self) -> windlass_runtime::Builder {
-        let mut builder = windlass_runtime::Runtime::builder();
-        builder = match self.flavor {
-            RuntimeFlavor::CurrentThread => builder.workers(1),
-            RuntimeFlavor::MultiThread => builder.workers(self.worker_threads.unwrap_or(0)),
+        let mut builder = match self.flavor {
+            RuntimeFlavor::CurrentThread => windlass_runtime::Builder::new_current_thread(),
+            RuntimeFlavor::MultiThread => windlass_runtime::Builder::new_multi_thread()
+                .workers(self.worker_threads.unwrap_or(0)),
         };
         let name = self.thread_name.as_ref().map(|name| name());
         builder = builder.name(name.unwrap_or_else(|| "tokio-rt-worker".to_owned()));

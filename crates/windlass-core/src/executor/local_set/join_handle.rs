@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 use crate::task::{AbortHandle, JoinError, JoinHandle};
 
 /// Awaits a local task's output on its home thread.
-#[must_use = "dropping the handle detaches the task"]
 pub struct LocalJoinHandle<T> {
     handle: JoinHandle<T>,
     /// `!Send`: the output must not leave its thread (rule 8).

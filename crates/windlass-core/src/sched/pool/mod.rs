@@ -1,5 +1,6 @@
 //! The pool: workers with their queues and idle set; one engine instance.
 
+mod current_thread;
 mod driver;
 mod shutdown;
 mod snapshot;
@@ -86,9 +87,9 @@ impl Pool {
         Ok(pool)
     }
 
-    /// A pool that a simulation runs.
-    pub(crate) fn without_threads(config: Config) -> Arc<Pool> {
-        let pool = Pool::assemble(config, None);
+    /// A pool of one worker and no thread: a simulation runs it, or a caller of `run_until`.
+    pub(crate) fn without_threads(config: Config, driver: Option<Arc<dyn Driver>>) -> Arc<Pool> {
+        let pool = Pool::assemble(config, driver);
         pool.crew.join_threadless();
         pool.idle.join();
         pool
@@ -138,7 +139,7 @@ impl Pool {
 
     /// Whether a task could find itself on another thread from one turn to the next.
     pub(crate) fn has_many_threads(&self) -> bool {
-        !self.config.in_order && !self.config.simulated
+        !self.config.in_order && !self.config.simulated && !self.config.current_thread
     }
 
     /// Workers there are.

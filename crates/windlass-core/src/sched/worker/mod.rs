@@ -151,19 +151,35 @@ impl Worker {
                 self.report_events();
                 return;
             }
-            match self.find() {
-                Some(entry) => {
-                    if self.searching.get() {
-                        self.end_search();
-                    }
-                    self.turn(entry);
+            self.step();
+        }
+    }
+
+    /// Runs tasks until one of them sets `is_over`; the queues stay as they are then.
+    pub(crate) fn run_until(&self, is_over: &Cell<bool>) {
+        self.remote().pulse.set_busy(true);
+        while !is_over.get() {
+            self.step();
+        }
+        self.report_events();
+        self.remote().pulse.set_busy(false);
+    }
+
+    /// Gives one task its turn, or runs one job, or sleeps until there is something to do.
+    #[inline(always)]
+    fn step(&self) {
+        match self.find() {
+            Some(entry) => {
+                if self.searching.get() {
+                    self.end_search();
                 }
-                // A job, because there was no task: look again from the start.
-                None if self.found_job() => {}
-                // A listener may have made work.
-                None if self.report_events() => {}
-                None => self.park(),
+                self.turn(entry);
             }
+            // A job, because there was no task: look again from the start.
+            None if self.found_job() => {}
+            // A listener may have made work.
+            None if self.report_events() => {}
+            None => self.park(),
         }
     }
 

@@ -1,8 +1,4 @@
-//! Signals of the operating system, as futures.
-//!
-//! A handler writes the signal's number into a pipe; a thread of its own, started on first use,
-//! reads it and notifies every waiter. It sleeps in that read and costs nothing meanwhile. In a
-//! simulation no signal ever comes.
+//! Signals by their kind.
 
 use std::fmt;
 use std::future::Future;
@@ -13,44 +9,19 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
-
-use crate::os;
-use windlass_runtime::race;
 use windlass_sync::lock::{Notified, Notify};
 
-/// Waits for ctrl-c (SIGINT). From the first call on, the signal no longer ends the program.
-/// Cancel-safe.
-pub async fn ctrl_c() -> io::Result<()> {
-    next(SignalKind::interrupt()).await
-}
-
-/// Waits for the polite request to end (SIGTERM). From the first call on, the signal no longer ends
-/// the program. Cancel-safe.
-pub async fn terminate() -> io::Result<()> {
-    next(SignalKind::terminate()).await
-}
-
-/// Waits for either of [`ctrl_c`] and [`terminate`]. Cancel-safe.
-pub async fn shutdown() -> io::Result<()> {
-    let either = race([next(SignalKind::interrupt()), next(SignalKind::terminate())]);
-    either.await.unwrap_or(Ok(()))
-}
-
-/// Waits for the next signal of this kind from now on.
-async fn next(kind: SignalKind) -> io::Result<()> {
-    listen(kind)?.recv().await;
-    Ok(())
-}
+use crate::os;
 
 /// Listens to a kind of signal from now on, until the program ends: it no longer does what it did
 /// by default.
 ///
 /// ```
 /// use windlass_runtime::Runtime;
-/// use windlass_io::signal::{SignalKind, listen};
+/// use windlass_io::signal::unix::{SignalKind, signal};
 ///
 /// Runtime::new()?.block_on(async {
-///     let mut hangups = listen(SignalKind::hangup())?;
+///     let mut hangups = signal(SignalKind::hangup())?;
 ///     std::process::Command::new("kill")
 ///         .args(["-HUP", &std::process::id().to_string()])
 ///         .status()?;
@@ -59,13 +30,13 @@ async fn next(kind: SignalKind) -> io::Result<()> {
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn listen(kind: SignalKind) -> io::Result<Signals> {
+pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     let counted = count_of(kind)?;
     // Before the handler stands: what comes after that is heard. Acquire: pairs with the Release in
     // `notify`.
     let seen = counted.count.load(Ordering::Acquire);
     os::watch_signal(kind.0, notify)?;
-    Ok(Signals {
+    Ok(Signal {
         kind,
         counted,
         seen,
@@ -108,6 +79,8 @@ kinds! {
     window_change = SIGWINCH;
     /// The end of an alarm's time: SIGALRM.
     alarm = SIGALRM;
+    /// A descriptor is ready: SIGIO.
+    io = SIGIO;
     /// Free for the program: SIGUSR1.
     user_defined1 = SIGUSR1;
     /// Free for the program: SIGUSR2.
@@ -121,8 +94,20 @@ impl SignalKind {
     }
 
     /// Returns the number of the signal.
-    pub const fn as_raw(self) -> i32 {
+    pub const fn as_raw_value(&self) -> i32 {
         self.0
+    }
+}
+
+impl From<i32> for SignalKind {
+    fn from(number: i32) -> SignalKind {
+        SignalKind::from_raw(number)
+    }
+}
+
+impl From<SignalKind> for i32 {
+    fn from(kind: SignalKind) -> i32 {
+        kind.as_raw_value()
     }
 }
 
@@ -155,7 +140,7 @@ fn count_of(kind: SignalKind) -> io::Result<&'static SignalCount> {
 
 fn notify(signal: i32) {
     if let Ok(counted) = count_of(SignalKind(signal)) {
-        // Release: pairs with the Acquire in `listen` and `poll_recv`.
+        // Release: pairs with the Acquire in `signal` and `poll_recv`.
         counted.count.fetch_add(1, Ordering::Release);
         counted.waiters.notify_waiters();
     }
@@ -165,21 +150,22 @@ fn notify(signal: i32) {
 ///
 /// Several signals that come before they are received may count as one, as the operating system has
 /// it; none is forgotten.
-pub struct Signals {
+pub struct Signal {
     kind: SignalKind,
     counted: &'static SignalCount,
     seen: u64,
     waiting: Option<Pin<Box<Notified<'static>>>>,
 }
 
-impl Signals {
-    /// Waits for the next signal, also one that came since the last. Cancel-safe.
-    pub async fn recv(&mut self) {
-        std::future::poll_fn(|cx| self.poll_recv(cx)).await;
+impl Signal {
+    /// Waits for the next signal, also one that came since the last. Never returns none: the
+    /// return type is tokio's. Cancel-safe.
+    pub async fn recv(&mut self) -> Option<()> {
+        std::future::poll_fn(|cx| self.poll_recv(cx)).await
     }
 
     /// Polls for what `recv` awaits.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
         loop {
             // Made before the look (Acquire: pairs with the Release in `notify`): what comes after
             // it is heard.
@@ -191,7 +177,7 @@ impl Signals {
             if count != self.seen {
                 self.seen = count;
                 self.waiting = None;
-                return Poll::Ready(());
+                return Poll::Ready(Some(()));
             }
             std::task::ready!(waiting.as_mut().poll(cx));
             self.waiting = None;
@@ -199,17 +185,17 @@ impl Signals {
     }
 }
 
-impl Stream for Signals {
+impl Stream for Signal {
     type Item = ();
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<()>> {
-        self.poll_recv(cx).map(Some)
+        self.poll_recv(cx)
     }
 }
 
-impl fmt::Debug for Signals {
+impl fmt::Debug for Signal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signals")
+        f.debug_struct("Signal")
             .field("kind", &self.kind)
             .field("seen", &self.seen)
             .finish_non_exhaustive()
