@@ -63,7 +63,7 @@ impl<T: 'static> TaskLocal<T> {
     pub fn scope<F: Future>(&'static self, value: T, future: F) -> Scoped<T, F> {
         Scoped {
             local: self,
-            value,
+            value: Some(value),
             future,
         }
     }
@@ -104,6 +104,14 @@ impl<T: 'static> TaskLocal<T> {
     {
         self.with(T::clone)
     }
+
+    /// A copy of the value, if it is set.
+    pub fn try_get(&'static self) -> Result<T, NotInScope>
+    where
+        T: Clone,
+    {
+        self.try_with(T::clone)
+    }
 }
 
 impl<T> fmt::Debug for TaskLocal<T> {
@@ -117,7 +125,8 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Scoped<T: 'static, F> {
         local: &'static TaskLocal<T>,
-        value: T,
+        // None once it was taken.
+        value: Option<T>,
         #[pin]
         future: F,
     }
@@ -129,7 +138,17 @@ impl<T, F: Future> Future for Scoped<T, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let future = this.future;
-        FrameLocal::lend(this.local.0, this.value, || future.poll(cx))
+        match this.value {
+            Some(value) => FrameLocal::lend(this.local.0, value, || future.poll(cx)),
+            None => future.poll(cx),
+        }
+    }
+}
+
+impl<T, F> Scoped<T, F> {
+    /// Takes the value out; none if it was taken before. The future runs without it from then on.
+    pub fn take_value(self: Pin<&mut Self>) -> Option<T> {
+        self.project().value.take()
     }
 }
 

@@ -292,6 +292,20 @@ async fn task_locals_belong_to_their_task() {
     assert!(NUMBER.try_with(|_| ()).is_err());
 }
 
+#[windlass::test]
+async fn a_task_local_value_can_be_taken_out_of_its_scope() {
+    let mut scope = std::pin::pin!(NUMBER.scope(7, async {
+        let first = NUMBER.try_get();
+        yield_now().await;
+        (first, NUMBER.try_get().is_err())
+    }));
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(std::future::Future::poll(scope.as_mut(), &mut cx).is_pending());
+    assert_eq!(scope.as_mut().take_value(), Some(7));
+    assert_eq!(scope.as_mut().take_value(), None);
+    assert_eq!(scope.await, (Ok(7), true));
+}
+
 /// What one select over three channels came to.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 enum Outcome {
