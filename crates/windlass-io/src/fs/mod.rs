@@ -18,6 +18,7 @@
 //! ```
 
 mod dir;
+mod dir_builder;
 mod file;
 mod open_options;
 
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::task::JoinHandle;
 
 pub use self::dir::{DirEntry, ReadDir, read_dir};
+pub use self::dir_builder::DirBuilder;
 pub use self::file::File;
 pub use self::open_options::OpenOptions;
 use windlass_runtime::Handle;

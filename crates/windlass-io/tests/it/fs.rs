@@ -301,3 +301,21 @@ fn each_failure_is_that_of_the_operating_system()
         Ok(())
     })
 }
+
+#[test]
+fn a_directory_is_made_with_those_above_and_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scratch = Scratch::new("dir-builder");
+    let deep = scratch.file("a").join("b");
+    Runtime::new().unwrap().block_on(async {
+        let error = fs::DirBuilder::new().create(&deep).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&deep).await.unwrap();
+        builder.create(&deep).await.unwrap();
+    });
+    let mode = std::fs::metadata(&deep).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
