@@ -10,11 +10,12 @@ mod tokio;
 use proc_macro::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Ident, ItemFn, LitInt, Token, parse_macro_input};
+use syn::{Ident, ItemFn, LitInt, LitStr, Token, parse_macro_input};
 
-/// `workers = 2`, or `simulated, seeds = 100`
+/// `workers = 2`, `flavor = "current_thread"`, or `simulated, seeds = 100`
 #[derive(Default)]
 struct Options {
+    flavor: Option<LitStr>,
     workers: Option<LitInt>,
     simulated: Option<Ident>,
     seeds: Option<LitInt>,
@@ -26,7 +27,12 @@ impl Parse for Options {
         while !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
-                "workers" => {
+                "flavor" => {
+                    input.parse::<Token![=]>()?;
+                    options.flavor = Some(input.parse()?);
+                }
+                // The second is tokio's name of the option.
+                "workers" | "worker_threads" => {
                     input.parse::<Token![=]>()?;
                     options.workers = Some(input.parse()?);
                 }
@@ -38,7 +44,8 @@ impl Parse for Options {
                 _ => {
                     return Err(syn::Error::new(
                         name.span(),
-                        "unknown option; known: workers = <n>, and for tests simulated, seeds = <n>",
+                        "unknown option; known: flavor = \"..\", workers = <n>, and for tests \
+                         simulated, seeds = <n>",
                     ));
                 }
             }
@@ -50,9 +57,37 @@ impl Parse for Options {
     }
 }
 
+impl Options {
+    /// The builder of the runtime that the function runs on.
+    fn builder(&self, default_workers: usize) -> syn::Result<proc_macro2::TokenStream> {
+        let flavor = self.flavor.as_ref().map(LitStr::value);
+        match (flavor.as_deref(), &self.workers) {
+            (Some("current_thread"), None) => {
+                Ok(quote!(::windlass::runtime::Builder::new_current_thread()))
+            }
+            (Some("current_thread"), Some(workers)) => {
+                let message = "a current-thread runtime has no workers: leave them out, or write \
+                               flavor = \"multi_thread\"";
+                Err(syn::Error::new(workers.span(), message))
+            }
+            (Some("multi_thread") | None, Some(workers)) => {
+                Ok(quote!(::windlass::Runtime::builder().workers(#workers)))
+            }
+            (Some("multi_thread") | None, None) => {
+                Ok(quote!(::windlass::Runtime::builder().workers(#default_workers)))
+            }
+            (Some(_), _) => {
+                let message = "unknown flavor; known: \"multi_thread\", \"current_thread\"";
+                Err(syn::Error::new_spanned(&self.flavor, message))
+            }
+        }
+    }
+}
+
 /// Runs an `async fn main` on a runtime of its own.
 ///
 /// `#[windlass::main(workers = 4)]` sets the number of workers; the default is one per core.
+/// `#[windlass::main(flavor = "current_thread")]` runs everything on the main thread.
 #[proc_macro_attribute]
 pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(args as Options);
@@ -106,10 +141,7 @@ fn expand(
     if options.simulated.is_some() {
         return expand_simulated(&options, &function, &attribute);
     }
-    let workers = match options.workers {
-        Some(workers) => quote!(#workers),
-        None => quote!(#default_workers),
-    };
+    let builder = options.builder(default_workers)?;
     let (attributes, visibility) = (&function.attrs, &function.vis);
     let (signature, body) = (&function.sig, &function.block);
     Ok(quote! {
@@ -117,7 +149,7 @@ fn expand(
         #(#attributes)*
         #visibility #signature {
             let body = async #body;
-            match ::windlass::Runtime::builder().workers(#workers).build() {
+            match #builder.build() {
                 ::core::result::Result::Ok(runtime) => runtime.block_on(body),
                 ::core::result::Result::Err(error) => {
                     ::core::panic!("the runtime could not be built: {error}")
@@ -134,6 +166,10 @@ fn expand_simulated(
     function: &ItemFn,
     attribute: &proc_macro2::TokenStream,
 ) -> syn::Result<TokenStream> {
+    if let Some(flavor) = &options.flavor {
+        let message = "a simulation has one thread: leave the flavor out";
+        return Err(syn::Error::new(flavor.span(), message));
+    }
     if let Some(workers) = &options.workers {
         let message = "a simulation has one worker";
         return Err(syn::Error::new(workers.span(), message));

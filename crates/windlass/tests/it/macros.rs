@@ -65,3 +65,17 @@ fn main_runs_its_body_on_a_runtime_and_gives_its_result() {
             .contains("invalid digit")
     );
 }
+
+#[windlass::test(flavor = "current_thread")]
+async fn a_test_on_one_thread_runs_its_tasks_there() {
+    let here = std::thread::current().id();
+    let there = windlass::spawn(async { std::thread::current().id() });
+    assert_eq!(there.await.unwrap(), here);
+}
+
+#[windlass::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_test_with_workers_runs_its_tasks_on_them() {
+    let here = std::thread::current().id();
+    let there = windlass::spawn(async { std::thread::current().id() });
+    assert_ne!(there.await.unwrap(), here);
+}
