@@ -260,6 +260,10 @@ impl Crew {
         if roster.closed || pool.config.simulated || pool.stop.is_stopping() {
             return Err(ResizeError::Stopping);
         }
+        if pool.config.current_thread {
+            // One worker, whoever it is; and its notice is about roots.
+            return Ok(());
+        }
         let before = std::mem::replace(&mut roster.wanted, wanted);
         while roster.is_short() {
             if let Err(error) = self.start_one(pool, &mut roster) {

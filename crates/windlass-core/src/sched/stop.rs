@@ -93,7 +93,7 @@ impl Stop {
         self.notice.load(Ordering::Relaxed) & CROWDED != 0
     }
 
-    /// Under the crew's lock.
+    /// Under the crew's lock; in a current-thread pool, by the thread that runs it.
     pub(crate) fn set_crowded(&self, crowded: bool) {
         if crowded {
             self.notice.fetch_or(CROWDED, Ordering::Relaxed);

@@ -69,7 +69,10 @@ impl Pool {
         let worker = Worker::new(self.clone(), 0, None);
         context::enter_worker(&worker, || {
             drop(self.spawn(SpawnRequest::new(body, options)));
-            worker.run_until(&is_over);
+            // Rule 1: whatever else lets the worker leave, the frame stays until the root is over.
+            while !is_over.get() {
+                worker.run();
+            }
         });
         match output {
             Some(Ok(value)) => value,
@@ -138,6 +141,12 @@ impl Body for RootBody {
 
 impl Drop for RootBody {
     fn drop(&mut self) {
+        // The worker looks at its notices before each turn, and leaves.
+        context::with_worker(|worker| {
+            if let Some(worker) = worker {
+                worker.pool.stop.set_crowded(true);
+            }
+        });
         // SAFETY: rule 1, for the last time.
         unsafe { self.is_over.as_ref() }.set(true);
     }

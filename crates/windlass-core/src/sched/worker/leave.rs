@@ -24,6 +24,12 @@ impl Worker {
             }
             return stays;
         }
+        if self.pool.config.current_thread {
+            // The root has ended. The queues stay as they are.
+            self.pool.stop.set_crowded(false);
+            self.remote().pulse.set_busy(false);
+            return false;
+        }
         let leaves = self.pinned.alive.get() == 0 && self.pool.crew.may_leave(&self.pool);
         if leaves {
             finish_local_sets();

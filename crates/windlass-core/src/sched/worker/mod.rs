@@ -142,7 +142,7 @@ impl Worker {
         &self.remote
     }
 
-    /// Runs tasks until the pool exits.
+    /// Runs tasks until the pool exits, or a root has ended (`Pool::run_until`).
     pub(crate) fn run(&self) {
         self.remote().pulse.set_busy(true);
         self.pool.watchdog.worker_awake();
@@ -151,35 +151,19 @@ impl Worker {
                 self.report_events();
                 return;
             }
-            self.step();
-        }
-    }
-
-    /// Runs tasks until one of them sets `is_over`; the queues stay as they are then.
-    pub(crate) fn run_until(&self, is_over: &Cell<bool>) {
-        self.remote().pulse.set_busy(true);
-        while !is_over.get() {
-            self.step();
-        }
-        self.report_events();
-        self.remote().pulse.set_busy(false);
-    }
-
-    /// Gives one task its turn, or runs one job, or sleeps until there is something to do.
-    #[inline(always)]
-    fn step(&self) {
-        match self.find() {
-            Some(entry) => {
-                if self.searching.get() {
-                    self.end_search();
+            match self.find() {
+                Some(entry) => {
+                    if self.searching.get() {
+                        self.end_search();
+                    }
+                    self.turn(entry);
                 }
-                self.turn(entry);
+                // A job, because there was no task: look again from the start.
+                None if self.found_job() => {}
+                // A listener may have made work.
+                None if self.report_events() => {}
+                None => self.park(),
             }
-            // A job, because there was no task: look again from the start.
-            None if self.found_job() => {}
-            // A listener may have made work.
-            None if self.report_events() => {}
-            None => self.park(),
         }
     }
 
