@@ -69,10 +69,10 @@ impl Runtime {
         self.handle.spawn_blocking(f)
     }
 
-    /// Runs `future` on this thread, which sleeps while the future is pending.
+    /// Runs `future` on this thread. The tasks of a current-thread runtime run here meanwhile.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.handle.block_on(future)
+        self.runtime.block_on(future)
     }
 
     /// Makes this runtime the one that `spawn` finds on this thread.
