@@ -139,6 +139,11 @@ pub const RECORDER_EVENTS: usize = if cfg!(any(windlass_loom, windlass_shuttle))
 /// One in so many spawns, polls and wakes is recorded while recording is sampled.
 pub const SAMPLE_ONE_IN: u64 = 64;
 
+/// Turns in a row, all of tasks that yield, before a worker without other tasks looks into the
+/// driver. A task that spins until a socket is ready waits so long at most; a look costs as much as
+/// ten yields.
+pub const YIELDS_PER_LOOK: u32 = 8;
+
 /// While everything is recorded, polls that share one time stamp: a clock read costs as much as
 /// four events.
 pub const POLLS_PER_STAMP: u32 = 16;

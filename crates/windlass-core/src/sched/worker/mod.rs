@@ -23,7 +23,7 @@ mod search;
 use std::cell::{Cell, RefCell};
 
 use self::announce::Gate;
-use self::pace::{Pace, interval_for};
+use self::pace::{Pace, Yields, interval_for};
 use self::pinned::Pinned;
 use self::search::Spinning;
 use crate::observe::EventKind;
@@ -119,6 +119,7 @@ impl Worker {
                 injected: Cell::new(false),
                 poll_ns: Cell::new(INITIAL_POLL_NS),
                 interval: Cell::new(interval),
+                yields: Yields::default(),
             },
             lone: Gate::default(),
             lone_skip: Cell::new(0),
@@ -212,7 +213,10 @@ impl Worker {
             RunOutcome::Idle => {}
             RunOutcome::Complete => remote.counters.completed.one(),
             RunOutcome::Again(entry) if self.long_turn.get() == polls => self.pool.inject(entry),
-            RunOutcome::Again(entry) => self.push_tail(entry),
+            RunOutcome::Again(entry) => {
+                self.note_yield(polls);
+                self.push_tail(entry);
+            }
         }
     }
 
@@ -295,6 +299,7 @@ impl Worker {
         self.pace.since_injector.set(0);
         self.empty_inbox();
         self.pool.poll_driver(now);
+        self.pace.yields.begin(self.remote().pulse.polls());
         if self.in_order {
             // What is in the ring came before.
             return None;

@@ -7,6 +7,7 @@ use crate::sync::atomic::Ordering;
 use crate::sync::clock;
 use crate::tuning::{
     EWMA_DIVISOR, INTERVAL_MAX, INTERVAL_MIN, POLLS_PER_STAMP, POLLS_PER_TICK, Policy,
+    RING_CAPACITY, YIELDS_PER_LOOK,
 };
 
 /// When to look at the clock, the injector and the driver.
@@ -21,9 +22,66 @@ pub(super) struct Pace {
     pub(super) injected: Cell<bool>,
     pub(super) poll_ns: Cell<u64>,
     pub(super) interval: Cell<u32>,
+    pub(super) yields: Yields,
+}
+
+/// Turns in a row whose tasks asked for another one at once. When all that is queued has done so,
+/// nothing else is left to do here, and what these tasks wait for may be in the driver.
+#[derive(Default)]
+pub(super) struct Yields {
+    /// The turn that comes after the last one that counted.
+    next: Cell<u64>,
+    /// The first turn of the row, or the last look into the driver.
+    began: Cell<u64>,
+    /// Turns until the length of the row is compared with that of the ring.
+    left: Cell<u32>,
+}
+
+impl Yields {
+    /// Counts the turn with the given number. True: compare.
+    #[inline]
+    fn count(&self, turn: u64) -> bool {
+        if self.next.replace(turn + 1) != turn {
+            self.begin(turn);
+        }
+        let left = self.left.get() - 1;
+        self.left.set(left);
+        left == 0
+    }
+
+    /// A row begins.
+    #[inline]
+    pub(super) fn begin(&self, turn: u64) {
+        self.began.set(turn);
+        self.left.set(YIELDS_PER_LOOK);
+    }
+
+    /// True if the row has reached so many tasks. If it has not, the next comparison is when it
+    /// can have.
+    fn has_reached(&self, tasks: usize, turn: u64) -> bool {
+        let rest = (tasks as u64).saturating_sub(turn - self.began.get());
+        self.left.set(rest.clamp(1, RING_CAPACITY as u64) as u32);
+        rest == 0
+    }
 }
 
 impl Worker {
+    /// A task has asked for another turn at once. Looks into the driver if all others did, too.
+    #[inline]
+    pub(super) fn note_yield(&self, turn: u64) {
+        if self.pace.yields.count(turn) {
+            self.end_of_yields(turn);
+        }
+    }
+
+    #[cold]
+    fn end_of_yields(&self, turn: u64) {
+        if self.pace.yields.has_reached(self.remote().ring.len(), turn) {
+            self.pace.yields.begin(turn);
+            self.pool.poll_driver(clock::now());
+        }
+    }
+
     /// Takes a batch's time into the running mean and starts the next batch.
     pub(super) fn measure(&self, now: u64, polls: u32) {
         let elapsed = now.saturating_sub(self.pace.batch_began.get());

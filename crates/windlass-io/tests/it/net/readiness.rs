@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use windlass_io::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_io::net::{TcpListener, TcpStream};
-use windlass_runtime::Runtime;
+use windlass_runtime::task::yield_now;
+use windlass_runtime::{Builder, Runtime};
 use windlass_sync::CancellationToken;
 
 use super::connected;
@@ -345,4 +346,44 @@ fn the_end_is_told_of_after_a_short_read() {
             assert_eq!(reader.await.unwrap(), 5);
         }
     });
+}
+
+/// Yields of a task, which is alone but for `others` that yield too, until a connection that is
+/// there can be accepted.
+async fn yields_until_accepted(others: usize) -> usize {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let done = CancellationToken::new();
+    for _ in 0..others {
+        let done = done.clone();
+        windlass_runtime::spawn(async move {
+            while !done.is_cancelled() {
+                yield_now().await;
+            }
+        });
+    }
+    let address = listener.local_addr().unwrap();
+    let mut accepting = pin!(listener.accept());
+    // Not accepted yet: from now on it is the driver that knows.
+    assert!(poll_fn(|cx| Poll::Ready(accepting.as_mut().poll(cx).is_pending())).await);
+    let _client = std::net::TcpStream::connect(address).unwrap();
+    let mut yields = 0;
+    while poll_fn(|cx| Poll::Ready(accepting.as_mut().poll(cx).is_pending())).await {
+        yields += 1;
+        yield_now().await;
+    }
+    done.cancel();
+    yields
+}
+
+#[test]
+fn tasks_that_only_yield_let_the_driver_be_looked_at() {
+    for others in [0, 3] {
+        let current_thread = Builder::new_current_thread().build().unwrap();
+        let yields = current_thread.block_on(yields_until_accepted(others));
+        assert!(yields < 20, "{yields} yields beside {others}");
+        let worker = Builder::new_multi_thread().workers(1).build().unwrap();
+        let task = worker.spawn(yields_until_accepted(others));
+        let yields = worker.block_on(task).unwrap();
+        assert!(yields < 20, "{yields} yields beside {others} on a worker");
+    }
 }
