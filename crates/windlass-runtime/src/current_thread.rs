@@ -6,9 +6,11 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::time::Duration;
 
-use windlass_core::sched::pool::Hooks;
+use windlass_core::sched::pool::{Hooks, StopReport};
 use windlass_core::sync::Arc;
+use windlass_core::sync::atomic::{AtomicBool, Ordering};
 use windlass_core::task::Options;
 use windlass_sync::lock::{Semaphore, SemaphorePermit};
 use windlass_sync::time::{Shard, set_shard};
@@ -23,6 +25,9 @@ pub(crate) struct CurrentThread {
     turn: Semaphore,
     /// For the thread on which the runtime ends.
     hooks: Hooks,
+    /// The tasks have that thread. Only the call that ends the runtime looks at it; Release and
+    /// Acquire because the runtime may have been dropped on another thread.
+    has_thread: AtomicBool,
 }
 
 impl CurrentThread {
@@ -30,6 +35,7 @@ impl CurrentThread {
         CurrentThread {
             turn: Semaphore::new(1),
             hooks,
+            has_thread: AtomicBool::new(false),
         }
     }
 
@@ -73,10 +79,23 @@ impl CurrentThread {
         .await
     }
 
-    /// Gives the tasks a thread on which they end. Without one, those that are suspended are
-    /// reported as leaked.
-    pub(crate) fn begin_end(&self, shared: &Shared) {
-        let _ = shared.pool.give_thread(self.hooks.clone());
+    /// Gives the tasks a thread, for a front end whose end waits for them.
+    pub(crate) fn give_thread(&self, shared: &Shared) {
+        if !self.has_thread.swap(true, Ordering::AcqRel) {
+            // Without one the front end's end waits until its limit.
+            let _ = shared.pool.give_thread(self.hooks.clone());
+        }
+    }
+
+    /// Ends the tasks. None begins after the last `block_on`, unless a front end needed it.
+    pub(crate) fn shutdown(&self, shared: &Shared, limit: Duration) -> StopReport {
+        match self.has_thread.load(Ordering::Acquire) {
+            true => shared.pool.shutdown(Some(limit)),
+            false => {
+                let hooks = self.hooks.clone();
+                shared.pool.shutdown_on_thread(hooks, Some(limit))
+            }
+        }
     }
 }
 

@@ -6,8 +6,9 @@
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use windlass_core::sync::{Mutex, clock};
@@ -157,7 +158,7 @@ impl FrontEnds {
             let _entered = handle.enter();
             let stopping = front_end.stop(left);
             match &shared.world {
-                Reality::Real(_) => left_over.extend(windlass_core::block_anywhere(stopping)),
+                Reality::Real(_) => left_over.extend(end(shared, stopping)),
                 Reality::Simulated(simulator) => {
                     left_over.extend(simulator.try_block_on(stopping).into_iter().flatten());
                 }
@@ -180,6 +181,22 @@ impl FrontEnds {
     pub(crate) fn all(&self) -> Vec<Arc<dyn FrontEnd>> {
         self.0.lock().there.clone()
     }
+}
+
+/// Waits for the end of a front end. If it waits itself, it is for tasks: those of a current-thread
+/// runtime need a thread then.
+fn end(shared: &Shared, stopping: impl Future<Output = Vec<String>>) -> Vec<String> {
+    let mut stopping = pin!(stopping);
+    if let Poll::Ready(left_over) = stopping
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        return left_over;
+    }
+    if let Some(current_thread) = &shared.current_thread {
+        current_thread.give_thread(shared);
+    }
+    windlass_core::block_anywhere(stopping)
 }
 
 impl fmt::Debug for FrontEnds {

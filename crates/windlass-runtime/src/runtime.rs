@@ -386,9 +386,6 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     }
     let began = clock::now();
     let left = || timeout.saturating_sub(Duration::from_nanos(clock::now() - began));
-    if let Some(current_thread) = &shared.current_thread {
-        current_thread.begin_end(shared);
-    }
     // The rest of the time is for the tasks that are left.
     let mut not_stopped = FrontEnds::stop(shared, timeout - timeout / 10);
     // What is idle goes to this runtime's own workers, who drop it.
@@ -403,7 +400,10 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
             for private in shared.private_pools() {
                 report.merge(private.shutdown(left()));
             }
-            report.merge(shared.pool.shutdown(Some(left())));
+            report.merge(match &shared.current_thread {
+                Some(current_thread) => current_thread.shutdown(shared, left()),
+                None => shared.pool.shutdown(Some(left())),
+            });
             driver.close();
             (report, shared.blocking.join(left()))
         }

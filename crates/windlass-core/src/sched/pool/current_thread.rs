@@ -24,9 +24,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use super::{Config, Driver, Hooks, Pool, run_worker};
+use super::{Config, Driver, Hooks, Pool, StopReport, run_worker};
 use crate::context;
+use crate::sched::stop::Phase;
 use crate::sched::worker::Worker;
 use crate::sync::{Arc, thread};
 use crate::task::{Body, Options, SpawnRequest};
@@ -81,8 +83,23 @@ impl Pool {
         }
     }
 
-    /// Gives the worker of such a pool a thread, for the end of the pool: from now on
-    /// [`shutdown`](Pool::shutdown) works as it does for other pools.
+    /// Ends such a pool as [`shutdown`](Pool::shutdown) does, on a thread of its own. It begins when
+    /// the pool is stopping, so no task runs on it that has not begun.
+    pub fn shutdown_on_thread(
+        self: &Arc<Pool>,
+        hooks: Hooks,
+        limit: Option<Duration>,
+    ) -> StopReport {
+        if !self.stop.advance(Phase::Stopping) {
+            return StopReport::default();
+        }
+        // Without a thread, tasks that are suspended are reported as leaked.
+        let _ = self.give_thread(hooks);
+        self.end(limit)
+    }
+
+    /// Gives the worker of such a pool a thread, for what needs its tasks to go on while the pool
+    /// ends: from now on [`shutdown`](Pool::shutdown) works as it does for other pools.
     pub fn give_thread(self: &Arc<Pool>, hooks: Hooks) -> io::Result<()> {
         // Before the thread runs: from now on a shutdown waits for it.
         self.stop.join(0);

@@ -52,10 +52,15 @@ impl Pool {
     ///
     /// Must not be called on one of the pool's own workers, which would wait for itself.
     pub fn shutdown(&self, limit: Option<Duration>) -> StopReport {
-        let mut report = StopReport::default();
-        if !self.stop.advance(Phase::Stopping) {
-            return report;
+        match self.stop.advance(Phase::Stopping) {
+            true => self.end(limit),
+            false => StopReport::default(),
         }
+    }
+
+    /// The shutdown of a pool that is stopping.
+    pub(super) fn end(&self, limit: Option<Duration>) -> StopReport {
+        let mut report = StopReport::default();
         self.cancel_where_nobody_is();
         self.unpark_all();
         let deadline = limit.map(|limit| after(clock::now(), limit));
