@@ -37,6 +37,8 @@ struct Context {
     newest: Cell<*const Installed>,
     /// A call that runs tasks is on this stack.
     runs_tasks: Cell<bool>,
+    /// The task that may block this thread ([`block_in_place`](crate::block_in_place)).
+    may_block: Cell<*const Header>,
     budget: Cell<u8>,
     /// What a turn's budget begins with.
     allowance: Cell<u8>,
@@ -55,6 +57,7 @@ impl Context {
             barriers: Cell::new(0),
             newest: Cell::new(std::ptr::null()),
             runs_tasks: Cell::new(false),
+            may_block: Cell::new(std::ptr::null()),
             budget: Cell::new(0),
             allowance: Cell::new(BUDGET_PER_POLL),
             woke_itself: Cell::new(false),
@@ -118,6 +121,25 @@ pub(crate) fn self_wake(task: NonNull<Header>) -> bool {
 /// True inside a task's turn: blocking this thread would block its worker.
 pub fn in_task() -> bool {
     CONTEXT.with(|c| !c.task.get().is_null())
+}
+
+/// True if blocking this thread would block its worker: inside a task's turn, and not inside of its
+/// `block_in_place`.
+pub(crate) fn is_blocking_banned() -> bool {
+    CONTEXT.with(|c| {
+        let task = c.task.get();
+        !task.is_null() && !std::ptr::eq(task, c.may_block.get())
+    })
+}
+
+/// Swaps the task that may block this thread.
+pub(crate) fn exchange_may_block(task: &Cell<*const Header>) {
+    CONTEXT.with(|c| c.may_block.swap(task));
+}
+
+/// Swaps what is left of the turn's budget.
+pub(crate) fn exchange_budget(budget: &Cell<u8>) {
+    CONTEXT.with(|c| c.budget.swap(budget));
 }
 
 /// A reference to the task that this thread resumes.
@@ -303,7 +325,7 @@ pub(crate) fn refund_budget() {
 }
 
 /// The budget of a poll that is not held back. A turn begins with less (`begin_turn`).
-const UNLIMITED: u8 = u8::MAX;
+pub(crate) const UNLIMITED: u8 = u8::MAX;
 
 /// Lifts the budget of this poll while `f` runs. The budget belongs to the turn: a turn that begins
 /// inside of `f` has its own.

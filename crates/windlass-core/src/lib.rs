@@ -37,6 +37,7 @@ pub mod thread_end;
 pub mod tuning;
 pub mod unwind;
 
+pub use executor::block_in_place::block_in_place;
 pub use executor::block_on::{
     Signal, Suspend, Waiting, begin_wait, block_anywhere, block_on, block_thread, is_waiting,
     set_signal, set_suspend,

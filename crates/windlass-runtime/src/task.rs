@@ -31,14 +31,19 @@ pub async fn yield_now() {
     .await;
 }
 
-/// Runs `f`, which may block this thread; another worker takes this one's place meanwhile.
+/// Runs `f`, which may block this thread; another worker takes this one's place meanwhile. Inside
+/// of it `block_on` is allowed, of this runtime's handle too.
 ///
 /// What else the task does at the same time (other branches of a `join!`) waits, and so do
 /// coroutines that have begun on this worker. On a thread that is no worker `f` just runs. Where it
 /// happens often [`spawn_blocking`](crate::spawn_blocking) is cheaper: here a thread starts and
 /// ends each time.
+///
+/// # Panics
+/// In a current-thread runtime, which has no other worker.
+#[track_caller]
 pub fn block_in_place<T>(f: impl FnOnce() -> T) -> T {
-    windlass_core::sched::while_blocked(f)
+    windlass_core::block_in_place(f)
 }
 
 /// Returns the id of the task that is running here.

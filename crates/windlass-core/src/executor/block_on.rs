@@ -78,7 +78,7 @@ pub(crate) fn suspend(shielded: bool, poll: &mut dyn FnMut(&mut Context<'_>) -> 
 ///
 /// # Panics
 /// Inside a task that is a future, or inside another `block_on`: it would block what is running
-/// there.
+/// there. [`block_in_place`](crate::block_in_place) allows it.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
@@ -148,22 +148,25 @@ pub fn is_waiting() -> bool {
     WAITING.with(Cell::get)
 }
 
+/// Swaps the mark of a thread that waits in a `block_on`.
+pub(super) fn exchange_waiting(is_waiting: &Cell<bool>) {
+    WAITING.with(|waiting| waiting.swap(is_waiting));
+}
+
+/// The text of tokio, which programs look for, and what to do.
+const BANNED: &str = "Cannot start a runtime from within a runtime. This happens because a \
+                      function (like `block_on`) attempted to block the current thread while the \
+                      thread is being used to drive asynchronous tasks: await the future instead, \
+                      or move the blocking call into spawn_blocking or block_in_place";
+
 /// For threads that wait in another way than [`block_on`] does.
 ///
 /// # Panics
 /// As `block_on`.
 #[track_caller]
 pub fn begin_wait() -> Waiting {
-    assert!(
-        !context::in_task(),
-        "block_on inside a task would block its worker: await the future instead, or move the \
-         blocking call into spawn_blocking"
-    );
-    assert!(
-        !WAITING.with(Cell::get),
-        "block_on inside another block_on on the same thread would block it: await the future \
-         instead, or move the blocking call into spawn_blocking"
-    );
+    assert!(!context::is_blocking_banned(), "{BANNED}");
+    assert!(!WAITING.with(Cell::get), "{BANNED}");
     WAITING.with(|waiting| waiting.set(true));
     Waiting {
         _barrier: Barrier::raise(),

@@ -6,6 +6,7 @@
 )]
 
 mod announce;
+mod block_in_place;
 mod blocking;
 mod build;
 mod coroutine;

@@ -241,7 +241,7 @@ impl Drop for BombInDrop {
 const EXPECTED: [&str; 14] = [
     "on purpose",
     "shields are nested",
-    "block_on inside",
+    "Cannot start a runtime from within a runtime",
     "has given its output out",
     "must not be shut down or dropped",
     "spawn_local outside",

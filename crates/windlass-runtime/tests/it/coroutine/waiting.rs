@@ -305,7 +305,9 @@ fn waiting_in_a_future_is_refused_with_advice() {
     let task = runtime.spawn(async { coroutine::wait(async {}) });
     let error = wait("it panics", task).expect_err("refused");
     assert!(
-        error.to_string().contains("block_on inside a task"),
+        error
+            .to_string()
+            .contains("Cannot start a runtime from within a runtime"),
         "{error}"
     );
     let task = runtime.spawn(async { coroutine::scope(|_| ()) });
