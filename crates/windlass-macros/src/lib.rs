@@ -255,7 +255,8 @@ pub fn tokio_test(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Waits for all of several futures and gives their outputs as a tuple.
 ///
-/// They run on the same task, in turn whenever it is woken.
+/// They run on the same task, in turn whenever it is woken, each time from another one on. After
+/// `biased;` they run in the order of writing.
 #[proc_macro]
 pub fn join(input: TokenStream) -> TokenStream {
     parse_macro_input!(input as select::Join)

@@ -159,6 +159,9 @@ impl Select {
                 #(let mut #futures =
                     ::core::pin::pin!(::core::future::IntoFuture::into_future(__expressions.#places));)*
                 ::core::future::poll_fn(|__cx| {
+                    if ::core::task::Poll::is_pending(&#runtime::__private::poll_budget(__cx)) {
+                        return ::core::task::Poll::Pending;
+                    }
                     let __start: usize = #start;
                     let mut __waiting = false;
                     for __step in 0..__COUNT {
@@ -226,24 +229,30 @@ impl<T: Parse> Parse for In<T> {
 }
 
 /// The futures of `join!` and `try_join!`.
-pub(crate) struct Join(Punctuated<Expr, Token![,]>);
+pub(crate) struct Join {
+    biased: bool,
+    futures: Punctuated<Expr, Token![,]>,
+}
 
 impl Parse for Join {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        // The futures are polled in the order of writing in any case.
-        if input.peek(keyword::biased) && input.peek2(Token![;]) {
+        let biased = input.peek(keyword::biased) && input.peek2(Token![;]);
+        if biased {
             input.parse::<keyword::biased>()?;
             input.parse::<Token![;]>()?;
         }
-        Punctuated::parse_terminated(input).map(Join)
+        Ok(Join {
+            biased,
+            futures: Punctuated::parse_terminated(input)?,
+        })
     }
 }
 
 impl Join {
     pub(crate) fn expand(self, fallible: bool) -> TokenStream {
-        let count = self.0.len();
+        let count = self.futures.len();
         let (futures, outputs) = (names("future", count), names("output", count));
-        let expressions = self.0.iter();
+        let expressions = self.futures.iter();
         let keep = if fallible {
             quote! {
                 ::core::result::Result::Ok(__value) => ::core::option::Option::Some(__value),
@@ -263,20 +272,42 @@ impl Join {
         } else {
             all
         };
+        let polls = (0..count).map(|index| {
+            let (future, output) = (&futures[index], &outputs[index]);
+            quote!(if ::core::option::Option::is_none(&#output) {
+                match ::core::future::Future::poll(#future.as_mut(), __cx) {
+                    ::core::task::Poll::Pending => __waiting = true,
+                    ::core::task::Poll::Ready(__ready) => {
+                        #output = match __ready { #keep };
+                    }
+                }
+            })
+        });
+        // Each poll begins with another future, so that one that uses up the budget each time
+        // does not starve those behind it.
+        let (first, polls) = if self.biased || count < 2 {
+            (quote!(), quote!(#(#polls)*))
+        } else {
+            let indices = 0..count;
+            let polls = quote! {
+                for __step in 0..#count {
+                    match (__first + __step) % #count {
+                        #(#indices => #polls,)*
+                        _ => {}
+                    }
+                }
+                __first = (__first + 1) % #count;
+            };
+            (quote!(let mut __first = 0usize;), polls)
+        };
         quote! {{
             #(let mut #futures =
                 ::core::pin::pin!(::core::future::IntoFuture::into_future(#expressions));
             let mut #outputs = ::core::option::Option::None;)*
+            #first
             ::core::future::poll_fn(|__cx| {
                 let mut __waiting = false;
-                #(if ::core::option::Option::is_none(&#outputs) {
-                    match ::core::future::Future::poll(#futures.as_mut(), __cx) {
-                        ::core::task::Poll::Pending => __waiting = true,
-                        ::core::task::Poll::Ready(__ready) => {
-                            #outputs = match __ready { #keep };
-                        }
-                    }
-                })*
+                #polls
                 if __waiting {
                     return ::core::task::Poll::Pending;
                 }

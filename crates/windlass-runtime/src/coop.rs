@@ -25,6 +25,19 @@ pub async fn consume_budget() {
     .await;
 }
 
+/// Pending, with a wake-up arranged, if the running poll has no budget left. Spends none: for
+/// `select!`, of whose branches the one that gives way must not be passed over each time.
+#[doc(hidden)]
+pub fn poll_budget(cx: &mut Context<'_>) -> Poll<()> {
+    match has_budget_remaining() {
+        true => Poll::Ready(()),
+        false => {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+}
+
 /// Lets a future run without a budget: its leaves are never held back, and it may keep its worker
 /// for long.
 pub fn unconstrained<F>(inner: F) -> Unconstrained<F> {

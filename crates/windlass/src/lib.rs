@@ -122,6 +122,8 @@ pub mod observe {
 /// What the macros expand to; not for use by hand.
 #[doc(hidden)]
 pub mod __private {
+    pub use windlass_runtime::coop::poll_budget;
+
     /// Returns the branch at which a fair `select!` begins.
     pub fn start(branches: usize) -> usize {
         (windlass_core::sync::random() % branches as u64) as usize

@@ -24,6 +24,7 @@ pub use windlass_macros::{tokio_main as main, tokio_test as test};
 #[doc(hidden)]
 pub mod __private {
     pub use windlass_macros::{join_in, select_in, try_join_in};
+    pub use windlass_runtime::coop::poll_budget;
     pub use windlass_runtime::task_local;
 
     /// Returns the branch at which a fair `select!` begins.

@@ -65,6 +65,73 @@ async fn select_is_fair_unless_biased() {
     assert!(wins.iter().all(|count| *count > 40), "{wins:?}");
 }
 
+/// Writes down its number at each of four polls.
+async fn noted(number: u32, order: &std::cell::RefCell<Vec<u32>>) {
+    for _ in 0..4 {
+        order.borrow_mut().push(number);
+        yield_now().await;
+    }
+}
+
+#[windlass::test]
+async fn join_begins_with_another_future_at_each_poll_unless_biased() {
+    let order = std::cell::RefCell::new(Vec::new());
+    join!(noted(1, &order), noted(2, &order), noted(3, &order));
+    assert_eq!(order.take(), [1, 2, 3, 2, 3, 1, 3, 1, 2, 1, 2, 3]);
+    join!(biased; noted(1, &order), noted(2, &order));
+    assert_eq!(order.take(), [1, 2, 1, 2, 1, 2, 1, 2]);
+}
+
+#[windlass::test]
+async fn a_future_that_uses_up_the_budget_starves_none_beside_it() {
+    let task = spawn(async {
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let greedy = async {
+            let mut rounds = 0;
+            while !done.load(Ordering::SeqCst) && rounds < 1_000 {
+                for _ in 0..200 {
+                    windlass::task::consume_budget().await;
+                }
+                rounds += 1;
+            }
+            rounds
+        };
+        let modest = async {
+            windlass::task::consume_budget().await;
+            done.store(true, Ordering::SeqCst);
+        };
+        join!(greedy, modest).0
+    });
+    assert!(task.await.unwrap() < 5);
+}
+
+#[windlass::test]
+async fn select_gives_way_when_the_budget_is_gone() {
+    let task = spawn(async {
+        let mut turns = 0;
+        std::future::poll_fn(|cx| {
+            turns += 1;
+            let both = std::pin::pin!(async {
+                loop {
+                    select! {
+                        biased;
+                        () = windlass::task::consume_budget() => {}
+                        () = ready(()) => break,
+                    }
+                }
+            });
+            assert!(
+                std::future::Future::poll(both, cx).is_pending(),
+                "passed over"
+            );
+            std::task::Poll::Ready(())
+        })
+        .await;
+        turns
+    });
+    assert_eq!(task.await.unwrap(), 1);
+}
+
 #[windlass::test(simulated, seeds = 5)]
 async fn select_leaves_out_what_is_disabled_or_does_not_fit() {
     let off = false;
