@@ -87,15 +87,22 @@ impl BlockingPool {
         Ok(handle)
     }
 
-    /// Refuses new jobs, drops those that have not begun, and cancels tasks.
+    /// Refuses new jobs, drops those that have not begun and no thread is on its way to, and cancels
+    /// tasks.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let (turns, jobs): (VecDeque<QueuedJob>, VecDeque<QueuedJob>) =
+        // A job resolves with its value if a thread was started or woken for it, as in tokio.
+        let mut begun = state.starting + state.notified;
+        let (kept, jobs): (VecDeque<QueuedJob>, VecDeque<QueuedJob>) =
             std::mem::take(&mut state.queue)
                 .into_iter()
-                .partition(|queued| matches!(queued.work, Work::Turn(_)));
-        state.queue = turns;
+                .partition(|queued| {
+                    let is_kept = begun > 0 || matches!(queued.work, Work::Turn(_));
+                    begun = begun.saturating_sub(1);
+                    is_kept
+                });
+        state.queue = kept;
         let tasks: Vec<TaskRef> = state.tasks.values().cloned().collect();
         drop(state);
         self.work.notify_all();

@@ -295,3 +295,17 @@ fn a_closure_for_which_no_thread_can_be_started_is_refused_with_a_reason() {
         assert!(report.is_clean(), "{report}");
     });
 }
+
+#[test]
+fn a_job_that_a_thread_is_on_its_way_to_resolves_after_the_end() {
+    for _ in 0..50 {
+        let runtime = with_threads(2);
+        let job = runtime.spawn_blocking(|| {
+            spin_for(Duration::from_micros(200));
+            42
+        });
+        let report = runtime.shutdown(Duration::from_secs(10));
+        assert!(report.is_clean(), "{report}");
+        assert_eq!(windlass_core::block_on(job).unwrap(), 42);
+    }
+}
