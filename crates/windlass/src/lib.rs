@@ -36,8 +36,8 @@ pub mod task {
     pub use windlass_core::task::JoinHandle;
     pub use windlass_runtime::task::*;
     pub use windlass_runtime::{
-        ChildError, GroupClosed, NotInScope, SupervisorGroup, TaskGroup, TaskLocal, join_all, race,
-        spawn, spawn_blocking,
+        ChildError, NotInScope, SupervisorGroup, TaskGroup, TaskLocal, join_all, race, spawn,
+        spawn_blocking,
     };
 }
 
