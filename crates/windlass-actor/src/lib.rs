@@ -45,12 +45,14 @@ mod actor;
 mod address;
 mod bonds;
 pub mod command;
+mod destination;
 mod error;
 mod exit;
 mod groups;
 mod host;
 mod mail;
 mod message;
+mod methods;
 mod relay;
 mod shell;
 mod spawn;
@@ -60,6 +62,7 @@ mod weigh;
 
 pub use actor::{Actor, Context, Event as ActorEvent, SubscriptionId};
 pub use address::{ASK_TIMEOUT, Address, Ended, Reply};
+pub use destination::Destination;
 pub use error::{
     AskError, BuildError, NoHost, RegisterError, SendError, SendErrorKind, SignalError, SpawnError,
 };
@@ -68,6 +71,9 @@ pub use groups::{GroupChange, Missed, Subscription};
 pub use host::{Host, HostBuilder, Killed, ProcessInfo, ProcessState, StopReport, Stuck};
 pub use mail::MailboxPolicy;
 pub use message::{Message, Pattern, Topic};
+#[doc(hidden)]
+pub use methods::Results;
+pub use methods::{CallError, Methods};
 pub use relay::{Relay, RemoteSignal};
 pub use shell::carry;
 pub use spawn::{ProcessHandle, Spawn, spawn};
