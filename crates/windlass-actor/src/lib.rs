@@ -60,7 +60,9 @@ mod step;
 pub mod supervisor;
 mod weigh;
 
-pub use actor::{Actor, Context, Event as ActorEvent, SubscriptionId};
+pub use actor::{
+    Actor, Context, Event as ActorEvent, MOST_TIMERS, SubscriptionId, Timer, TooManyTimers,
+};
 pub use address::{ASK_TIMEOUT, Address, Ended, Reply};
 pub use destination::Destination;
 pub use error::{

@@ -20,4 +20,5 @@ mod relay;
 mod shutdown;
 mod supervisors;
 mod support;
+mod timers;
 mod trees;
