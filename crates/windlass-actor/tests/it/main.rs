@@ -8,6 +8,7 @@
 
 mod bonds;
 mod bytes;
+mod child_address;
 mod commands;
 mod groups;
 mod life;

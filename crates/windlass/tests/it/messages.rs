@@ -207,6 +207,26 @@ async fn a_supervisor_starts_it() {
     assert_eq!(find().expect("it is there again").count().await, Ok(0));
 }
 
+#[windlass::test(simulated, seeds = 20)]
+async fn a_handle_survives_restarts() {
+    let (child, address) = ChildSpec::addressed("stock", |spawn| spawn.actor(Stock::new()));
+    let supervisor = Supervisor::new(Strategy::OneForOne).child(child);
+    let _supervisor = supervisor.start(&Host::current().expect("a host"));
+    let stock = StockHandle::from(address);
+    stock.add(3).await.expect("it is started");
+    assert_eq!(stock.count().await, Ok(3));
+    assert_eq!(
+        stock.within(Duration::from_secs(1)).take_out(3).await,
+        Ok(0)
+    );
+    assert_eq!(
+        stock.checked().await,
+        Err(AskError::NoAnswer),
+        "it ends the process"
+    );
+    assert_eq!(stock.count().await, Ok(0), "the next one answers");
+}
+
 /// An actor with hooks of its own.
 struct Hooked {
     log: Vec<&'static str>,
