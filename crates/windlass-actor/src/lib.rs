@@ -53,6 +53,7 @@ mod host;
 mod mail;
 mod message;
 mod methods;
+mod pub_sub;
 mod relay;
 mod shell;
 mod spawn;
@@ -76,6 +77,7 @@ pub use message::{Message, Pattern, Topic};
 #[doc(hidden)]
 pub use methods::Results;
 pub use methods::{CallError, Methods};
+pub use pub_sub::{PubSub, PubSubCounts, Published, SubscriberCounts, WhenFull};
 pub use relay::{Relay, RemoteSignal};
 pub use shell::carry;
 pub use spawn::{ProcessHandle, Spawn, spawn};

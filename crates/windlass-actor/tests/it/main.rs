@@ -17,6 +17,7 @@ mod names;
 mod payloads;
 mod places;
 mod promises;
+mod pub_sub;
 mod relay;
 mod shutdown;
 mod supervisors;
