@@ -116,6 +116,21 @@ async fn methods_send_and_ask_in_real_time() {
     assert_eq!(stock.count().await, Ok(499_500));
 }
 
+#[windlass::test]
+async fn calls_are_futures_for_any_task() {
+    let stock = stock(Host::current().expect("a host").process());
+    let mut group = windlass::TaskGroup::new();
+    for number in 0..10 {
+        let stock = stock.clone();
+        group.spawn(async move {
+            stock.add(number).await.expect("it lives");
+            stock.count().await.expect("it lives")
+        });
+    }
+    let counts = group.join().await.expect("no panic");
+    assert_eq!(counts.into_iter().max(), Some(45));
+}
+
 #[windlass::test(simulated, seeds = 20)]
 async fn methods_end_the_process() {
     let host = Host::current().expect("a host");
