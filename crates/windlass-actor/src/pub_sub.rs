@@ -104,6 +104,9 @@ enum Offer {
 
 type WaitForRoom = Pin<Box<dyn Future<Output = Offer> + Send>>;
 
+/// A member that is to be waited for.
+type Waiting<T> = (Arc<Member<T>>, WaitForRoom);
+
 /// What one publish came to. A subscriber that has ended is in neither number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -132,7 +135,7 @@ pub struct PubSubCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SubscriberCounts {
-    /// The process.
+    /// The PID of the process.
     pub pid: Pid,
     /// Values that its mailbox took.
     pub delivered: u64,
@@ -222,9 +225,9 @@ impl<T: Clone + Send + 'static> PubSub<T> {
         self.shared.remove(process.pid())
     }
 
-    /// Publishes a value to all subscribers, in the order of their subscribing. Those with room have
-    /// it at once; then this waits for those that are full and to be waited for, all at the same
-    /// time. A process that publishes to itself does not wait for itself: it subscribes with
+    /// Publishes a value to all subscribers, in the order of their subscribing. Those with room
+    /// have it at once; then this waits for those that are full and to be waited for, all at the
+    /// same time. A process that publishes to itself does not wait for itself: it subscribes with
     /// [`WhenFull::Drop`].
     ///
     /// A dropped wait takes nothing back: those that it waited for do not get the value.
@@ -255,7 +258,7 @@ impl<T: Clone + Send + 'static> PubSub<T> {
         &self,
         value: T,
         when_full: impl Fn(&Member<T>) -> WhenFull,
-    ) -> (Published, Vec<(Arc<Member<T>>, WaitForRoom)>) {
+    ) -> (Published, Vec<Waiting<T>>) {
         let shared = &self.shared;
         // Relaxed, as all counts here: they are for people.
         shared.published.fetch_add(1, Ordering::Relaxed);

@@ -292,8 +292,8 @@ pub fn try_join(input: TokenStream) -> TokenStream {
 ///
 /// # What is a message
 /// Each method with a visibility (`pub`, `pub(crate)`, ..) that takes `&self` or `&mut self`,
-/// `async` or not. Private methods and functions without `self` are left alone. Arguments are owned.
-/// An argument of type `&mut Context<StockMessage>` is the context of the process.
+/// `async` or not. Private methods and functions without `self` are left alone. Arguments are
+/// owned. An argument of type `&mut Context<StockMessage>` is the context of the process.
 ///
 /// | the method returns | the handle's method |
 /// |---|---|
@@ -312,8 +312,8 @@ pub fn try_join(input: TokenStream) -> TokenStream {
 ///
 /// # Options
 /// - `message = Name`, `handle = Name`: the names of the two types.
-/// - `dispatch_only`: no `impl Actor`. Write it yourself, with `started`, `exited` and `stopped`, and
-///   call `self.dispatch(message, ctx)` (of the trait `Methods`) in `handle`.
+/// - `dispatch_only`: no `impl Actor`. Write it yourself, with `started`, `exited` and `stopped`,
+///   and call `self.dispatch(message, ctx)` (of the trait `Methods`) in `handle`.
 /// - `crate = path`: where `windlass::actor` is; for a renamed dependency, and for other macros,
 ///   which pass `$crate::..` on.
 #[proc_macro_attribute]

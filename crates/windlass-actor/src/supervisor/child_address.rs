@@ -2,8 +2,8 @@
 //!
 //! # States
 //! A slot says who the child is at the moment. The supervisor that starts the child writes the
-//! slot, addresses read it and wait for its changes: it is a `watch` channel, and this module has no
-//! atomics and no locks of its own.
+//! slot, addresses read it and wait for its changes: it is a `watch` channel, and this module has
+//! no atomics and no locks of its own.
 //!
 //! | from | what happens | to |
 //! |---|---|---|

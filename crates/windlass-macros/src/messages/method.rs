@@ -20,7 +20,7 @@ pub(super) enum Answer {
     Result(Type),
 }
 
-/// One message.
+/// A method that is a message.
 pub(super) struct Method<'a> {
     pub(super) function: &'a ImplItemFn,
     pub(super) variant: Ident,

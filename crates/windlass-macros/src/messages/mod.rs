@@ -82,8 +82,8 @@ impl Parse for Options {
     }
 }
 
-/// Expands the attribute. An `impl` that is wrong is kept beside the errors, so that the rest of the
-/// file is not reported as well.
+/// Expands the attribute. An `impl` that is wrong is kept beside the errors, so that the rest of
+/// the file is not reported as well.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse2::<Options>(arguments).and_then(|options| {
         let block: ItemImpl = syn::parse2(item.clone()).map_err(|error| {
@@ -319,9 +319,9 @@ mod tests {
             ),
             (
                 in_impl(quote!(
-                    pub unsafe fn f(&self) {}
+                    pub extern "C" fn f(&self) {}
                 )),
-                "cannot be unsafe",
+                "Rust's own calling convention",
             ),
         ] {
             let refused = refusal(quote!(), item.clone());

@@ -26,7 +26,7 @@ impl Stock {
         Stock::default()
     }
 
-    /// Adds pieces.
+    /// Adds so many pieces.
     pub(crate) fn add(&mut self, number: u32) {
         self.change(number.cast_signed());
     }
