@@ -58,9 +58,9 @@ pub enum WhenFull {
 /// prices.subscribe_with(&shop, WhenFull::Wait, Shop::Price)?;
 /// let published = prices.publish(Price(7)).await;
 /// assert_eq!((published.delivered, published.dropped), (2, 0));
-/// # shop.send(Shop::Close).await?;
 /// board.join().await;
 /// assert_eq!(prices.subscribers(), [shop.pid()]);
+/// # shop.send(Shop::Close).await?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
