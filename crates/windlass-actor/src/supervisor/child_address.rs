@@ -141,8 +141,9 @@ impl<M: Send + 'static> Publish for Publisher<M> {
 /// });
 /// let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start(&Host::current()?)?;
 /// assert_eq!(sums.ask(|reply| Line::Sum(3, reply)).await?, 3);
+/// let first = sums.current().expect("it runs");
 /// sums.send(Line::Crash).await?;
-/// sums.current().expect("it runs").ended().await;
+/// first.ended().await;
 /// // Waits for the next incarnation, which begins anew.
 /// assert_eq!(sums.ask(|reply| Line::Sum(4, reply)).await?, 4);
 /// supervisor.cancel("enough");
