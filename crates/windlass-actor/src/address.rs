@@ -106,8 +106,8 @@ impl<M: Send + 'static> Address<M> {
         deadline: Duration,
         question: impl FnOnce(Reply<R>) -> M,
     ) -> Result<R, AskError> {
-        let (sender, mut receiver) = oneshot::channel();
-        let message = question(Reply(sender));
+        let (reply, mut receiver) = Reply::new();
+        let message = question(reply);
         let sent = match self.core.post(message) {
             Ok(()) => None,
             Err(SendError {
@@ -204,6 +204,12 @@ impl<M> fmt::Debug for Address<M> {
 pub struct Reply<R>(oneshot::Sender<R>);
 
 impl<R> Reply<R> {
+    /// Makes a reply and where its answer comes.
+    pub(crate) fn new() -> (Reply<R>, oneshot::Receiver<R>) {
+        let (sender, receiver) = oneshot::channel();
+        (Reply(sender), receiver)
+    }
+
     /// Sends the answer. It is dropped if the asker no longer waits.
     pub fn send(self, answer: R) {
         let _ = self.0.send(answer);

@@ -32,6 +32,12 @@ pub enum SendErrorKind {
     NoConnection,
     /// The process takes messages of a type that this is none of.
     NotUnderstood,
+    /// The child is between two incarnations: its supervisor starts it again. Wait with `send`.
+    Restarting,
+    /// No supervisor starts the child any more: it gave up or ended, or the child is done.
+    Abandoned,
+    /// The limit of the sender came before there was room, or a process.
+    TimedOut,
 }
 
 impl fmt::Display for SendErrorKind {
@@ -44,6 +50,15 @@ impl fmt::Display for SendErrorKind {
             SendErrorKind::NoProcess => "there is no such process, or not any more",
             SendErrorKind::NoConnection => "nothing leads to its node: has the host a relay?",
             SendErrorKind::NotUnderstood => "the process takes messages of another type",
+            SendErrorKind::Restarting => {
+                "the child is being restarted: wait with send, or try again later"
+            }
+            SendErrorKind::Abandoned => {
+                "no supervisor starts the child any more: see how the supervisor has ended"
+            }
+            SendErrorKind::TimedOut => {
+                "the limit came before there was room for it, or a process to send it to"
+            }
         })
     }
 }

@@ -45,12 +45,15 @@ mod actor;
 mod address;
 mod bonds;
 pub mod command;
+mod destination;
 mod error;
 mod exit;
 mod groups;
 mod host;
 mod mail;
 mod message;
+mod methods;
+mod pub_sub;
 mod relay;
 mod shell;
 mod spawn;
@@ -58,8 +61,11 @@ mod step;
 pub mod supervisor;
 mod weigh;
 
-pub use actor::{Actor, Context, Event as ActorEvent, SubscriptionId};
+pub use actor::{
+    Actor, Context, Event as ActorEvent, MOST_TIMERS, SubscriptionId, Timer, TooManyTimers,
+};
 pub use address::{ASK_TIMEOUT, Address, Ended, Reply};
+pub use destination::Destination;
 pub use error::{
     AskError, BuildError, NoHost, RegisterError, SendError, SendErrorKind, SignalError, SpawnError,
 };
@@ -68,6 +74,10 @@ pub use groups::{GroupChange, Missed, Subscription};
 pub use host::{Host, HostBuilder, Killed, ProcessInfo, ProcessState, StopReport, Stuck};
 pub use mail::MailboxPolicy;
 pub use message::{Message, Pattern, Topic};
+#[doc(hidden)]
+pub use methods::Results;
+pub use methods::{CallError, Methods};
+pub use pub_sub::{PubSub, PubSubCounts, Published, SubscriberCounts, WhenFull};
 pub use relay::{Relay, RemoteSignal};
 pub use shell::carry;
 pub use spawn::{ProcessHandle, Spawn, spawn};

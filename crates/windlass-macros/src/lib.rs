@@ -1,9 +1,11 @@
-//! `#[windlass::main]`, `#[windlass::test]`, `select!`, `join!`, `try_join!`.
+//! `#[windlass::main]`, `#[windlass::test]`, `select!`, `join!`, `try_join!`,
+//! `#[windlass::actor::messages]`.
 //!
 //! The attributes only wrap the function's body in a runtime and `block_on`; what happens then is
 //! the library's business, not the macro's.
 #![forbid(unsafe_code)]
 
+mod messages;
 mod select;
 mod tokio;
 
@@ -270,4 +272,52 @@ pub fn try_join(input: TokenStream) -> TokenStream {
     parse_macro_input!(input as select::Join)
         .expand(true)
         .into()
+}
+
+/// Makes messages of an actor's methods: a message type, the dispatch, and a handle to call them
+/// by, for an `impl` block of the actor.
+///
+/// ```ignore
+/// struct Stock { count: u32 }
+///
+/// #[windlass::actor::messages]
+/// impl Stock {
+///     pub fn add(&mut self, number: u32) { self.count += number; }
+///     pub fn count(&self) -> u32 { self.count }
+/// }
+///
+/// let stock = StockHandle::from(host.actor(Stock { count: 0 })?.address());
+/// stock.add(3).await?;
+/// assert_eq!(stock.count().await?, 3);
+/// ```
+///
+/// # What is a message
+/// Each method with a visibility (`pub`, `pub(crate)`, ..) that takes `&self` or `&mut self`,
+/// `async` or not. Private methods and functions without `self` are left alone. Arguments are
+/// owned. An argument of type `&mut Context<StockMessage>` is the context of the process.
+///
+/// | the method returns | the handle's method |
+/// |---|---|
+/// | nothing | `add(..)` waits for room and sends; `try_add(..)` sends now or hands the message back. Both give `Result<(), SendError<StockMessage>>` |
+/// | `T` | asks, and gives `Result<T, AskError>` |
+/// | `Result<T, E>` | asks, and gives `Result<T, CallError<E>>`; an alias has to be called `Result`, too |
+/// | `Result<T, ActorError>` | as without the `Result`; an error ends the process with it, and the question has no answer |
+///
+/// `ctx.stop()` ends the process normally after the call. `handle.within(deadline)` gives a handle
+/// with another deadline than 5 s. `Handle::from` takes an `Address` or any other `Destination`, an
+/// address that survives restarts, for example; the handle dereferences to it.
+///
+/// # What it makes
+/// `enum StockMessage`, whose variants are the methods' names in camel case, with the arguments and
+/// a `reply` as fields; `struct StockHandle`; `impl Methods for Stock`; and `impl Actor for Stock`.
+///
+/// # Options
+/// - `message = Name`, `handle = Name`: the names of the two types.
+/// - `dispatch_only`: no `impl Actor`. Write it yourself, with `started`, `exited` and `stopped`,
+///   and call `self.dispatch(message, ctx)` (of the trait `Methods`) in `handle`.
+/// - `crate = path`: where `windlass::actor` is; for a renamed dependency, and for other macros,
+///   which pass `$crate::..` on.
+#[proc_macro_attribute]
+pub fn messages(args: TokenStream, item: TokenStream) -> TokenStream {
+    messages::expand(args.into(), item.into()).into()
 }

@@ -36,7 +36,7 @@ pub use blocking::{BlockingSnapshot, SpawnBlockingError, StuckJob};
 pub use builder::{Backend, BuildError, Builder, SchedPolicy, Spin};
 pub use concurrent::{join_all, race};
 pub use graceful::{Graceful, GracefulReport};
-pub use group::{ChildError, GroupClosed, SupervisorGroup, TaskGroup};
+pub use group::{ChildError, SupervisorGroup, TaskGroup};
 pub use handle::{EnterGuard, Handle, NoRuntime, TrySpawnError, spawn, spawn_blocking};
 pub use observe::RuntimeSnapshot;
 pub use runtime::{Runtime, ShutdownReport};

@@ -31,12 +31,10 @@ async fn fetch(page: u32) -> Result<String, NoSuchPage> {
 async fn fetch_all(pages: &[u32]) -> Result<Vec<String>, ChildError<NoSuchPage>> {
     let mut group = TaskGroup::new();
     for &page in pages {
-        group
-            .spawn(fetch(page))
-            .expect("nobody has cancelled the group yet");
+        group.spawn(fetch(page));
     }
     // Waits for every child; after a failure the others are cancelled first.
-    group.join().await
+    group.try_join().await
 }
 
 #[windlass::main]

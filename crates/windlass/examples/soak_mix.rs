@@ -215,7 +215,7 @@ fn some_tasks(runtime: &Runtime, number: u64, done: &Counts) {
         }
         let mut group = TaskGroup::new();
         for n in 0..10_u64 {
-            let _ = group.spawn(async move {
+            group.spawn(async move {
                 time::sleep(Duration::from_micros(n * 50)).await;
                 if n == number % 10 {
                     Err("on purpose")
@@ -224,7 +224,7 @@ fn some_tasks(runtime: &Runtime, number: u64, done: &Counts) {
                 }
             });
         }
-        let _ = group.join().await;
+        let _ = group.try_join().await;
         let (sender, mut receiver) = broadcast::channel(4);
         let (queue, mut queued) = mpsc::buffered(2);
         let sends = windlass::spawn(async move {

@@ -36,8 +36,8 @@ pub mod task {
     pub use windlass_core::task::JoinHandle;
     pub use windlass_runtime::task::*;
     pub use windlass_runtime::{
-        ChildError, GroupClosed, NotInScope, SupervisorGroup, TaskGroup, TaskLocal, join_all, race,
-        spawn, spawn_blocking,
+        ChildError, NotInScope, SupervisorGroup, TaskGroup, TaskLocal, join_all, race, spawn,
+        spawn_blocking,
     };
 }
 
@@ -85,7 +85,76 @@ pub mod record {
 }
 
 /// Processes: PIDs, mailboxes, commands, links, monitors, supervisors.
-pub use windlass_actor as actor;
+pub mod actor {
+    #[doc(inline)]
+    pub use windlass_actor::*;
+    /// ```
+    /// use windlass::actor::{Context, Host, messages};
+    ///
+    /// struct Till { sum: u32 }
+    ///
+    /// #[messages]
+    /// impl Till {
+    ///     /// Returns nothing: the handle sends.
+    ///     pub fn take(&mut self, money: u32) { self.sum += money; }
+    ///
+    ///     /// Returns a result: the handle asks.
+    ///     pub async fn pay_out(&mut self, money: u32) -> Result<u32, String> {
+    ///         self.sum = self.sum.checked_sub(money).ok_or("not enough")?;
+    ///         Ok(self.sum)
+    ///     }
+    ///
+    ///     /// Answers, and ends the process.
+    ///     pub fn close(&mut self, ctx: &mut Context<TillMessage>) -> u32 {
+    ///         ctx.stop();
+    ///         self.sum
+    ///     }
+    /// }
+    ///
+    /// # #[windlass::main]
+    /// # async fn main() -> windlass::Result<()> {
+    /// let till = TillHandle::from(Host::current()?.actor(Till { sum: 0 })?.address());
+    /// till.take(5).await?;
+    /// assert!(till.pay_out(7).await.is_err());
+    /// assert_eq!(till.close().await?, 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// An argument is owned, because it is sent:
+    ///
+    /// ```compile_fail
+    /// struct Till;
+    ///
+    /// #[windlass::actor::messages]
+    /// impl Till {
+    ///     pub fn note(&mut self, text: &str) {}
+    /// }
+    /// ```
+    ///
+    /// A method that takes the actor itself is no message; `ctx.stop()` ends a process:
+    ///
+    /// ```compile_fail
+    /// struct Till;
+    ///
+    /// #[windlass::actor::messages]
+    /// impl Till {
+    ///     pub fn close(self) {}
+    /// }
+    /// ```
+    ///
+    /// A message has no parameters of its own; those of the actor are fine:
+    ///
+    /// ```compile_fail
+    /// struct Till;
+    ///
+    /// #[windlass::actor::messages]
+    /// impl Till {
+    ///     pub fn take<M: Into<u32> + Send>(&mut self, money: M) {}
+    /// }
+    /// ```
+    pub use windlass_macros::messages;
+}
 
 /// Dataflow graphs: files that are checked, compiled, run and explained (feature `graph`).
 #[cfg(feature = "graph")]

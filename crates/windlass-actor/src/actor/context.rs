@@ -11,6 +11,7 @@ use windlass_value::Pid;
 
 use super::Event;
 use super::subscription::Subscriptions;
+use super::timers::Timers;
 use crate::address::Address;
 use crate::exit::{Exited, MonitorRef};
 use crate::host::Host;
@@ -25,6 +26,8 @@ pub struct Context<M> {
     /// The topics of all subscriptions; see [`Context::subscribe`].
     pub(super) subscriptions: Option<Box<Subscriptions>>,
     pub(super) stopping: bool,
+    /// None: no timer was set yet.
+    pub(super) timers: Option<Arc<Timers<M>>>,
 }
 
 impl<M: Send + 'static> Context<M> {
@@ -34,6 +37,7 @@ impl<M: Send + 'static> Context<M> {
             reader: Reader::new(),
             subscriptions: None,
             stopping: false,
+            timers: None,
         }
     }
 

@@ -4,6 +4,7 @@ mod body;
 mod context;
 mod event;
 mod subscription;
+mod timers;
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ pub(crate) use self::body::ActorBody;
 pub use self::context::Context;
 pub use self::event::Event;
 pub use self::subscription::SubscriptionId;
+pub use self::timers::{MOST_TIMERS, Timer, TooManyTimers};
 use crate::exit::{ActorError, Exited};
 
 /// A process with a type for its messages and a method for each event.

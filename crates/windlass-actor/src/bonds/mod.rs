@@ -11,7 +11,7 @@ mod names;
 mod waiters;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use windlass_core::queue::Letter;
@@ -23,6 +23,7 @@ pub(crate) use self::announce::announce;
 pub(crate) use self::links::link_here;
 use self::waiters::ExitWaiter;
 use crate::exit::{Exit, Exited};
+use crate::pub_sub::Departure;
 use crate::shell::{Resident, Shell, Signal};
 
 /// What ties a process to others. Closes once. Most processes have no ties and one task that waits
@@ -71,6 +72,8 @@ pub(crate) struct Ties {
     pub(crate) watching: BTreeMap<u64, Pid>,
     names: Vec<Arc<str>>,
     groups: Vec<Arc<str>>,
+    /// What the process has subscribed to.
+    subscriptions: Vec<Weak<dyn Departure>>,
     /// Cancelled with the process, and with its code when that is upgraded.
     context: Option<CancellationToken>,
     timers: BTreeMap<u64, AbortHandle>,

@@ -298,7 +298,8 @@ impl<M> Mail<M> {
         Ok(PostOutcome::First)
     }
 
-    fn count_dropped(&self) {
+    /// Counts a message that was not put in and is handed back to no sender.
+    pub(crate) fn count_dropped(&self) {
         // Relaxed: a count for display.
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }

@@ -37,6 +37,7 @@ pub(crate) fn conclude<M: Send + 'static>(
     let (names, groups) = shell.names_and_groups();
     host.names.release(shell.pid, &names);
     host.leave_groups(shell.pid, &groups);
+    shell.end_subscriptions();
     let was_last = host.release();
     announce(shell, reason, value);
     if was_last {

@@ -7,9 +7,10 @@ use std::time::Duration;
 use windlass_value::Pid;
 
 use super::Supervisor;
+use super::child_address::{ChildAddress, Publish, Publisher};
 use crate::error::SpawnError;
 use crate::exit::ExitReason;
-use crate::spawn::Spawn;
+use crate::spawn::{ProcessHandle, Spawn};
 
 /// When a child is started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,37 @@ pub struct ChildSpec {
     pub(super) start: Arc<Start>,
     pub(super) restart: Restart,
     pub(super) stop_within: Duration,
+    /// Where it is said what process the child is; none if there is no address that asks.
+    publisher: Option<Arc<dyn Publish>>,
+}
+
+/// The right of a supervisor to say what process a child is. Dropped with the child.
+pub(super) struct Claim {
+    publisher: Arc<dyn Publish>,
+    owner: Pid,
+}
+
+impl Claim {
+    /// The child is started again.
+    pub(super) fn wait(&self) {
+        self.publisher.wait(self.owner);
+    }
+
+    /// The process of the child has ended, or is being stopped.
+    pub(super) fn pause(&self) {
+        self.publisher.pause(self.owner);
+    }
+
+    /// The child is not started again.
+    pub(super) fn end(&self) {
+        self.publisher.end(self.owner);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl ChildSpec {
@@ -66,7 +98,37 @@ impl ChildSpec {
             start: Arc::new(start),
             restart: Restart::Permanent,
             stop_within: Duration::from_secs(5),
+            publisher: None,
         }
+    }
+
+    /// A permanent child with an address that survives its restarts. `start` starts it as in
+    /// [`new`](ChildSpec::new), and returns the process. The address is of use as long as one
+    /// supervisor has the child: give clones of it to whoever speaks to the child, and the spec to
+    /// one supervisor.
+    pub fn addressed<M, F>(id: impl Into<Arc<str>>, start: F) -> (ChildSpec, ChildAddress<M>)
+    where
+        M: Send + 'static,
+        F: Fn(Spawn) -> Result<ProcessHandle<M>, SpawnError> + Send + Sync + 'static,
+    {
+        let (publisher, address) = Publisher::new();
+        let publisher = Arc::new(publisher);
+        let runs = publisher.clone();
+        let mut child = ChildSpec::new(id, move |spawn| {
+            let process = start(spawn)?;
+            runs.run(process.address());
+            Ok(process.pid())
+        });
+        child.publisher = Some(publisher);
+        (child, address)
+    }
+
+    /// Takes over for a supervisor: addresses wait for what it starts.
+    pub(super) fn claim(&self, owner: Pid) -> Option<Claim> {
+        let publisher = self.publisher.clone()?;
+        let claim = Claim { publisher, owner };
+        claim.wait();
+        Some(claim)
     }
 
     /// A supervisor as a child. It has a minute to stop its own.

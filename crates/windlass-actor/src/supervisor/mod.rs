@@ -24,6 +24,7 @@
 
 mod backoff;
 mod child;
+mod child_address;
 mod run;
 mod tree;
 
@@ -35,6 +36,7 @@ use windlass_value::Pid;
 
 pub use self::backoff::Backoff;
 pub use self::child::{ChildSpec, Restart};
+pub use self::child_address::ChildAddress;
 use self::run::Order;
 pub use self::tree::{Tree, TreeChild};
 use crate::address::Address;

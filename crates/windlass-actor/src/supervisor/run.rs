@@ -13,7 +13,7 @@ use std::time::Duration;
 use windlass_runtime::time::{Instant, timeout, timeout_at};
 use windlass_value::Pid;
 
-use super::child::{ChildSpec, Restart};
+use super::child::{ChildSpec, Claim, Restart};
 use super::tree::{Tree, TreeChild};
 use super::{PATIENCE, Strategy, Supervisor, SupervisorError};
 use crate::actor::{Context, Event};
@@ -39,6 +39,8 @@ struct Child {
     last_end: Option<ExitReason>,
     /// When it is to be started again.
     due: Option<Instant>,
+    /// None: no address asks what process it is.
+    claim: Option<Claim>,
 }
 
 struct RunningSupervisor {
@@ -62,6 +64,10 @@ pub(super) async fn run(mut settings: Supervisor, ctx: Context<Order>) -> Result
         recent: VecDeque::new(),
     };
     let result = running.work(specs).await;
+    // Senders that wait for a child learn at once that it does not come back.
+    for child in &running.children {
+        child.claim.as_ref().inspect(|claim| claim.end());
+    }
     running.stop_from(0).await;
     result
 }
@@ -131,6 +137,7 @@ impl RunningSupervisor {
 
     /// Starts a child for the first time.
     async fn add(&mut self, spec: ChildSpec) -> Result<Pid, SpawnError> {
+        let claim = spec.claim(self.ctx.pid());
         let pid = self.launch(&spec).await?;
         self.children.push(Child {
             spec,
@@ -140,6 +147,7 @@ impl RunningSupervisor {
             started_at: Instant::now(),
             last_end: None,
             due: None,
+            claim,
         });
         Ok(pid)
     }
@@ -199,12 +207,15 @@ impl RunningSupervisor {
             // It was stopped on purpose, or its parent has linked itself to another process.
             return Ok(());
         };
-        self.children[place].pid = None;
-        self.children[place].last_end = Some(exited.reason.clone());
-        if self.children[place].spec.restart.applies_to(&exited.reason) {
+        let child = &mut self.children[place];
+        child.pid = None;
+        child.last_end = Some(exited.reason.clone());
+        if child.spec.restart.applies_to(&exited.reason) {
+            child.claim.as_ref().inspect(|claim| claim.pause());
             return self.again(place).await;
         }
-        if self.children[place].spec.restart == Restart::Temporary {
+        child.claim.as_ref().inspect(|claim| claim.end());
+        if child.spec.restart == Restart::Temporary {
             self.children.remove(place);
         }
         Ok(())
@@ -254,6 +265,7 @@ impl RunningSupervisor {
             let stays = !is_affected || child.spec.restart != Restart::Temporary;
             if is_affected && stays {
                 child.due = Some(due);
+                child.claim.as_ref().inspect(|claim| claim.wait());
             }
             stays
         });
@@ -276,6 +288,7 @@ impl RunningSupervisor {
         let Some(pid) = child.pid.take() else {
             return;
         };
+        child.claim.as_ref().inspect(|claim| claim.pause());
         let host = self.ctx.host();
         host.cancel(pid, "its supervisor stops it");
         if timeout(child.spec.stop_within, host.ended(pid))

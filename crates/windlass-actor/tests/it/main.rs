@@ -8,6 +8,7 @@
 
 mod bonds;
 mod bytes;
+mod child_address;
 mod commands;
 mod groups;
 mod life;
@@ -16,8 +17,10 @@ mod names;
 mod payloads;
 mod places;
 mod promises;
+mod pub_sub;
 mod relay;
 mod shutdown;
 mod supervisors;
 mod support;
+mod timers;
 mod trees;

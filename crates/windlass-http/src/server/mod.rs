@@ -64,6 +64,45 @@ const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// # use std::future::IntoFuture;
 /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// ```
+///
+/// A function of one's own takes what `serve` takes by the same two bounds. `Listener` and
+/// `HttpService` say all that is needed of their associated types, too.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass_http::{HttpService, Listener, Served, Server, serve};
+/// use windlass_sync::CancellationToken;
+///
+/// /// The limits that all servers of this program have.
+/// fn limited<L: Listener, S: HttpService>(listener: L, service: S) -> Server<L, S> {
+///     serve(listener, service).max_connections(100).header_timeout(Duration::from_secs(5))
+/// }
+///
+/// async fn serve_for<L, S>(listener: L, service: S, time: Duration) -> std::io::Result<Served>
+/// where
+///     L: Listener,
+///     S: HttpService,
+/// {
+///     let stop = CancellationToken::new();
+///     let server = limited(listener, service).stop_on(&stop);
+///     let server = windlass_runtime::spawn(async move { server.await });
+///     windlass_runtime::time::sleep(time).await;
+///     stop.cancel();
+///     server.await.map_err(std::io::Error::other)?
+/// }
+/// # use http_body_util::Full;
+/// # use windlass_http::{Request, Response, body::{Bytes, Incoming}, service_fn};
+/// #
+/// # let hello = service_fn(|_: Request<Incoming>| async {
+/// #     Ok::<_, std::convert::Infallible>(Response::new(Full::new(Bytes::from("hello"))))
+/// # });
+/// # windlass_runtime::Runtime::new()?.block_on(async {
+/// #     let listener = windlass_io::net::TcpListener::bind("127.0.0.1:0").await?;
+/// #     assert_eq!(serve_for(listener, hello, Duration::from_millis(10)).await?.connections, 0);
+/// #     Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// ```
 pub fn serve<L: Listener, S: HttpService>(listener: L, service: S) -> Server<L, S> {
     Server {
         listener,

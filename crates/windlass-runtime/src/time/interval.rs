@@ -25,6 +25,25 @@ pub enum MissedTickBehavior {
     Skip,
 }
 
+impl MissedTickBehavior {
+    /// Returns the tick that follows one that was scheduled for `scheduled` and is taken `now`. For
+    /// schedules that are no [`Interval`].
+    pub fn next_tick(self, scheduled: Instant, now: Instant, period: Duration) -> Instant {
+        if now <= scheduled + SLACK {
+            return scheduled + period;
+        }
+        match self {
+            MissedTickBehavior::Burst => scheduled + period,
+            MissedTickBehavior::Delay => now + period,
+            MissedTickBehavior::Skip => {
+                let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
+                let late = now.nanos() - scheduled.nanos();
+                scheduled + Duration::from_nanos((late / period + 1).saturating_mul(period))
+            }
+        }
+    }
+}
+
 /// Ticks every `period`, the first time at once.
 ///
 /// # Panics
@@ -83,24 +102,11 @@ impl Interval {
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.sleep.as_mut().poll(cx));
         let scheduled = self.sleep.deadline();
-        let next = self.after(scheduled, Instant::now());
+        let next = self
+            .missed
+            .next_tick(scheduled, Instant::now(), self.period);
         self.sleep.as_mut().reset(next);
         Poll::Ready(scheduled)
-    }
-
-    fn after(&self, scheduled: Instant, now: Instant) -> Instant {
-        if now <= scheduled + SLACK {
-            return scheduled + self.period;
-        }
-        match self.missed {
-            MissedTickBehavior::Burst => scheduled + self.period,
-            MissedTickBehavior::Delay => now + self.period,
-            MissedTickBehavior::Skip => {
-                let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
-                let late = now.nanos() - scheduled.nanos();
-                scheduled + Duration::from_nanos((late / period + 1).saturating_mul(period))
-            }
-        }
     }
 
     /// The next tick comes a full period from now.

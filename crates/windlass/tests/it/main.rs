@@ -8,6 +8,7 @@
 #[cfg(all(feature = "http", feature = "tokio-guest"))]
 mod guest;
 mod macros;
+mod messages;
 mod structured;
 #[path = "../../../windlass-runtime/tests/it/support.rs"]
 mod support;
