@@ -1,6 +1,6 @@
 //! The public items of one library, under the names that both sides of a comparison use.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ pub(super) struct Library {
     names: HashMap<String, String>,
     /// Public aliases by the text of the type that each is for.
     aliases: HashMap<String, String>,
+    names_of_other: BTreeSet<String>,
 }
 
 /// An item and the description that its ids belong to.
@@ -61,6 +62,7 @@ impl Library {
             paths,
             names,
             aliases: HashMap::new(),
+            names_of_other: BTreeSet::new(),
         };
         library.aliases = library.find_aliases();
         Ok(library)
@@ -110,16 +112,20 @@ impl Library {
             }
         }
         self.names.extend(first);
+        self.names_of_other = other.names.values().cloned().collect();
     }
 
-    /// Returns the one definition that users know by a last name.
-    pub(super) fn definition_by_last_name(&self, last: &str) -> Option<String> {
-        let mut found = self.names.iter();
-        let mut found = found
+    /// Returns the name of an item of which rustdoc says nothing but the last name: that of the
+    /// other library, where only one item is called so.
+    pub(super) fn name_by_last(&self, last: &str) -> String {
+        let mut found = self.names_of_other.iter();
+        let found = found
             .by_ref()
-            .filter(|(_, name)| name.rsplit("::").next() == Some(last));
-        let (definition, _) = found.next()?;
-        found.next().is_none().then(|| definition.clone())
+            .filter(|name| name.rsplit("::").next() == Some(last));
+        match Vec::from_iter(found).as_slice() {
+            [name] => (*name).clone(),
+            _ => last.to_owned(),
+        }
     }
 
     /// Whether users of the library can write the name of a definition.

@@ -182,17 +182,21 @@ impl<'a> Writer<'a> {
     /// The definition of what a path names.
     pub(super) fn definition(&self, path: &Value) -> Option<String> {
         let known = self.of.definition(&id_of(&path["id"]));
-        // rustdoc gives some without their modules; their names are nearly always unique.
-        let known = known.filter(|definition| definition.contains("::"));
-        let written = || path["path"].as_str().unwrap_or("_");
-        known.or_else(|| self.library.definition_by_last_name(written()))
+        // rustdoc gives some without their modules.
+        known.filter(|definition| definition.contains("::"))
     }
 
     /// A path with its arguments, after the aliases of std are resolved.
     pub(super) fn path(&self, path: &Value) -> String {
-        let name = match self.definition(path) {
+        let definition = self.definition(path);
+        if let Some(target) = definition.as_deref().and_then(|of| self.hidden_alias(of)) {
+            return target;
+        }
+        let name = match definition {
             Some(definition) => self.library.name_of(&definition),
-            None => path["path"].as_str().unwrap_or("_").to_owned(),
+            None => self
+                .library
+                .name_by_last(path["path"].as_str().unwrap_or("_")),
         };
         let arguments = self.arguments(&path["args"]);
         match name.as_str() {
@@ -213,6 +217,14 @@ impl<'a> Writer<'a> {
                 self.library.alias_of(&text).unwrap_or(text)
             }
         }
+    }
+
+    /// What stands behind an alias that users of the library cannot name.
+    fn hidden_alias(&self, definition: &str) -> Option<String> {
+        let item = self.library.item(definition)?;
+        let target = &item.json["inner"].get("type_alias")?["type"];
+        let is_hidden = !self.library.can_name(definition);
+        is_hidden.then(|| Writer::new(self.library, item.of).ty(target))
     }
 
     /// The arguments of a path.
@@ -358,7 +370,10 @@ impl<'a> Writer<'a> {
     pub(super) fn is_unnameable(&self, ty: &Value) -> bool {
         ty.get("resolved_path").is_some_and(|path| {
             let definition = self.definition(path);
-            definition.is_none_or(|of| self.library.is_own(&of) && !self.library.can_name(&of))
+            definition.is_none_or(|of| {
+                let is_hidden = self.library.is_own(&of) && !self.library.can_name(&of);
+                is_hidden && self.hidden_alias(&of).is_none()
+            })
         })
     }
 }
