@@ -10,7 +10,7 @@ mod tokio;
 use proc_macro::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Ident, ItemFn, LitInt, LitStr, Path, Token, parse_macro_input, parse_quote};
+use syn::{Ident, ItemFn, LitBool, LitInt, LitStr, Path, Token, parse_macro_input, parse_quote};
 
 /// `workers = 2`, `flavor = "current_thread"`, or `simulated, seeds = 100`
 #[derive(Default)]
@@ -19,6 +19,7 @@ struct Options {
     workers: Option<LitInt>,
     simulated: Option<Ident>,
     seeds: Option<LitInt>,
+    start_paused: Option<LitBool>,
     runtime: Option<Path>,
 }
 
@@ -46,6 +47,10 @@ impl Parse for Options {
                     input.parse::<Token![=]>()?;
                     options.workers = Some(input.parse()?);
                 }
+                "start_paused" => {
+                    input.parse::<Token![=]>()?;
+                    options.start_paused = Some(input.parse()?);
+                }
                 "seeds" => {
                     input.parse::<Token![=]>()?;
                     options.seeds = Some(input.parse()?);
@@ -54,7 +59,8 @@ impl Parse for Options {
                 _ => {
                     return Err(syn::Error::new(
                         name.span(),
-                        "unknown option; known: flavor = \"..\", workers = <n>, crate = \"..\", \
+                        "unknown option; known: flavor = \"..\", workers = <n>, start_paused = <bool>, \
+                         crate = \"..\", \
                          and for tests simulated, seeds = <n>",
                     ));
                 }
@@ -78,7 +84,21 @@ impl Options {
     /// The builder of the runtime that the function runs on.
     fn builder(&self, default_workers: usize) -> syn::Result<proc_macro2::TokenStream> {
         let runtime = self.runtime();
-        let flavor = self.flavor.as_ref().map(LitStr::value);
+        let mut flavor = self.flavor.as_ref().map(LitStr::value);
+        if let Some(paused) = &self.start_paused {
+            // A clock that is moved by hand has one thread in any case.
+            if flavor.get_or_insert_with(|| "current_thread".to_owned()) != "current_thread" {
+                let message = "start_paused needs flavor = \"current_thread\"";
+                return Err(syn::Error::new(paused.span(), message));
+            }
+            if let Some(workers) = &self.workers {
+                let message = "a runtime that starts paused has no workers: leave them out";
+                return Err(syn::Error::new(workers.span(), message));
+            }
+            return Ok(quote! {
+                #runtime::runtime::Builder::new_current_thread().start_paused(#paused)
+            });
+        }
         match (flavor.as_deref(), &self.workers) {
             (Some("current_thread"), None) => {
                 Ok(quote!(#runtime::runtime::Builder::new_current_thread()))
@@ -121,6 +141,9 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Runs an `async fn` test on a runtime of its own, with two workers by default.
+///
+/// `#[windlass::test(start_paused = true)]` gives it a clock that moves when every task waits, and
+/// by `time::advance` (feature `test-util`).
 ///
 /// `#[windlass::test(simulated, seeds = 1000)]` runs it in the simulator instead, once for each of
 /// a thousand seeds (64 by default). The seed that failed is printed, and
@@ -188,6 +211,10 @@ fn expand_simulated(
     if let Some(flavor) = &options.flavor {
         let message = "a simulation has one thread: leave the flavor out";
         return Err(syn::Error::new(flavor.span(), message));
+    }
+    if let Some(paused) = &options.start_paused {
+        let message = "the clock of a simulation is virtual in any case";
+        return Err(syn::Error::new(paused.span(), message));
     }
     if let Some(workers) = &options.workers {
         let message = "a simulation has one worker";

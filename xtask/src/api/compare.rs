@@ -31,7 +31,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One difference.
+/// One difference between a library and its model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Difference {
     pub(super) kind: Kind,

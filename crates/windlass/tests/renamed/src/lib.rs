@@ -1,7 +1,11 @@
 //! Every exported macro works for a package that knows the library as `windlass2`.
 #![cfg(test)]
+#![forbid(unsafe_code)]
+
+use std::time::Duration;
 
 use windlass2::sync::oneshot;
+use windlass2::time::{self, Instant};
 
 windlass2::task_local! {
     static REQUEST: u32;
@@ -39,4 +43,11 @@ async fn values_are_pinned_and_belong_to_tasks() {
     let answer = REQUEST.scope(7, async { REQUEST.get() });
     windlass2::pin!(answer);
     assert_eq!((&mut answer).await, 7);
+}
+
+#[windlass2::test(crate = "windlass2", start_paused = true)]
+async fn a_paused_clock_moves_when_it_is_told() {
+    let began = Instant::now();
+    time::advance(Duration::from_secs(60)).await;
+    assert_eq!(began.elapsed(), Duration::from_secs(60));
 }
