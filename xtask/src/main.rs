@@ -1,6 +1,7 @@
 //! The chores of this workspace: `cargo xtask <command>`.
 #![forbid(unsafe_code)]
 
+mod api;
 mod bench;
 mod contract;
 mod error;
@@ -10,6 +11,7 @@ mod instructions;
 mod loom;
 mod models;
 mod process;
+mod rustdoc;
 mod san;
 mod shuttle;
 mod soak;
@@ -32,6 +34,7 @@ Usage: cargo xtask <command> [arguments]
 
   tidy                     layers, links, leftovers, unsafe code, ARCHITECTURE.md, weaken.list
   surface [--list]         every public item of `windlass` has one path
+  api [--all]              what tokio's public API has and ours lacks; --all: the exceptions, too
   contract                 every numbered behaviour of docs/contracts/ has a test
   test [--only A,B]        everything CI runs; --list prints the steps
   loom [MODEL]             the loom models of all crates, a process each
@@ -74,6 +77,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Error> {
     let run: fn(&Workspace, &[String]) -> Result<(), Error> = match command.as_str() {
         "tidy" => tidy::command,
         "surface" => surface::command,
+        "api" => api::command,
         "contract" => contract::command,
         "test" => test::command,
         "loom" => loom::command,

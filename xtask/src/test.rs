@@ -9,7 +9,7 @@ use crate::models::{LOOM, SHUTTLE};
 use crate::process;
 use crate::text;
 use crate::workspace::Workspace;
-use crate::{contract, facade, san, surface, tidy};
+use crate::{api, contract, facade, san, surface, tidy};
 
 /// One step of the whole.
 struct Step {
@@ -88,6 +88,11 @@ const STEPS: &[Step] = &[
         name: "surface",
         about: "every public item of windlass has one path",
         run: |workspace| surface::check(workspace).map(|()| Done::Passed),
+    },
+    Step {
+        name: "api",
+        about: "the public API is tokio's, but for facade/tokio-api.exceptions",
+        run: |workspace| api::check(workspace).map(|()| Done::Passed),
     },
     Step {
         name: "contract",

@@ -118,7 +118,7 @@ fn run(job: Job) -> Sample {
     }
 }
 
-fn start(builder: windlass::runtime::Builder) {
+fn start(builder: &mut windlass::runtime::Builder) {
     RUNTIME.get_or_init(|| builder.build().expect("windlass starts"));
 }
 

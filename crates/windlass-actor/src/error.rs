@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_runtime::NoRuntime;
+use windlass_runtime::TryCurrentError;
 use windlass_value::{ParsePidError, Pid};
 
 use crate::exit::ExitReason;
@@ -223,7 +223,7 @@ impl Error for BuildError {}
 #[non_exhaustive]
 pub enum NoHost {
     /// This thread is in no runtime.
-    NoRuntime(NoRuntime),
+    NoRuntime(TryCurrentError),
     /// The runtime is shutting down.
     Stopping,
 }

@@ -1,5 +1,5 @@
-//! `#[windlass::main]`, `#[windlass::test]`, `select!`, `join!`, `try_join!`,
-//! `#[windlass::actor::messages]`.
+//! `#[windlass::main]`, `#[windlass::test]`, `#[windlass::actor::messages]`, and what `select!`,
+//! `join!`, `try_join!` expand to.
 //!
 //! The attributes only wrap the function's body in a runtime and `block_on`; what happens then is
 //! the library's business, not the macro's.
@@ -12,7 +12,7 @@ mod tokio;
 use proc_macro::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Ident, ItemFn, LitInt, LitStr, Token, parse_macro_input};
+use syn::{Ident, ItemFn, LitBool, LitInt, LitStr, Path, Token, parse_macro_input, parse_quote};
 
 /// `workers = 2`, `flavor = "current_thread"`, or `simulated, seeds = 100`
 #[derive(Default)]
@@ -21,14 +21,25 @@ struct Options {
     workers: Option<LitInt>,
     simulated: Option<Ident>,
     seeds: Option<LitInt>,
+    start_paused: Option<LitBool>,
+    runtime: Option<Path>,
 }
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let mut options = Options::default();
         while !input.is_empty() {
-            let name: Ident = input.parse()?;
+            // `crate` is a keyword, which the plain parser of names refuses.
+            let name: Ident = input.call(syn::ext::IdentExt::parse_any)?;
             match name.to_string().as_str() {
+                "crate" => {
+                    input.parse::<Token![=]>()?;
+                    let path = match input.peek(LitStr) {
+                        true => input.parse::<LitStr>()?.parse()?,
+                        false => input.call(Path::parse_mod_style)?,
+                    };
+                    options.runtime = Some(path);
+                }
                 "flavor" => {
                     input.parse::<Token![=]>()?;
                     options.flavor = Some(input.parse()?);
@@ -38,6 +49,10 @@ impl Parse for Options {
                     input.parse::<Token![=]>()?;
                     options.workers = Some(input.parse()?);
                 }
+                "start_paused" => {
+                    input.parse::<Token![=]>()?;
+                    options.start_paused = Some(input.parse()?);
+                }
                 "seeds" => {
                     input.parse::<Token![=]>()?;
                     options.seeds = Some(input.parse()?);
@@ -46,8 +61,9 @@ impl Parse for Options {
                 _ => {
                     return Err(syn::Error::new(
                         name.span(),
-                        "unknown option; known: flavor = \"..\", workers = <n>, and for tests \
-                         simulated, seeds = <n>",
+                        "unknown option; known: flavor = \"..\", workers = <n>, start_paused = <bool>, \
+                         crate = \"..\", \
+                         and for tests simulated, seeds = <n>",
                     ));
                 }
             }
@@ -60,12 +76,34 @@ impl Parse for Options {
 }
 
 impl Options {
+    /// The path of the library, under the name that `crate = ".."` gives it.
+    fn runtime(&self) -> Path {
+        self.runtime
+            .clone()
+            .unwrap_or_else(|| parse_quote!(::windlass))
+    }
+
     /// The builder of the runtime that the function runs on.
     fn builder(&self, default_workers: usize) -> syn::Result<proc_macro2::TokenStream> {
-        let flavor = self.flavor.as_ref().map(LitStr::value);
+        let runtime = self.runtime();
+        let mut flavor = self.flavor.as_ref().map(LitStr::value);
+        if let Some(paused) = &self.start_paused {
+            // A clock that is moved by hand has one thread in any case.
+            if flavor.get_or_insert_with(|| "current_thread".to_owned()) != "current_thread" {
+                let message = "start_paused needs flavor = \"current_thread\"";
+                return Err(syn::Error::new(paused.span(), message));
+            }
+            if let Some(workers) = &self.workers {
+                let message = "a runtime that starts paused has no workers: leave them out";
+                return Err(syn::Error::new(workers.span(), message));
+            }
+            return Ok(quote! {
+                #runtime::runtime::Builder::new_current_thread().start_paused(#paused)
+            });
+        }
         match (flavor.as_deref(), &self.workers) {
             (Some("current_thread"), None) => {
-                Ok(quote!(::windlass::runtime::Builder::new_current_thread()))
+                Ok(quote!(#runtime::runtime::Builder::new_current_thread()))
             }
             (Some("current_thread"), Some(workers)) => {
                 let message = "a current-thread runtime has no workers: leave them out, or write \
@@ -73,10 +111,10 @@ impl Options {
                 Err(syn::Error::new(workers.span(), message))
             }
             (Some("multi_thread") | None, Some(workers)) => {
-                Ok(quote!(::windlass::Runtime::builder().workers(#workers)))
+                Ok(quote!(#runtime::Runtime::builder().workers(#workers)))
             }
             (Some("multi_thread") | None, None) => {
-                Ok(quote!(::windlass::Runtime::builder().workers(#default_workers)))
+                Ok(quote!(#runtime::Runtime::builder().workers(#default_workers)))
             }
             (Some(_), _) => {
                 let message = "unknown flavor; known: \"multi_thread\", \"current_thread\"";
@@ -90,6 +128,7 @@ impl Options {
 ///
 /// `#[windlass::main(workers = 4)]` sets the number of workers; the default is one per core.
 /// `#[windlass::main(flavor = "current_thread")]` runs everything on the main thread.
+/// `crate = "name"` is for a dependency under another name.
 #[proc_macro_attribute]
 pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(args as Options);
@@ -104,6 +143,9 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Runs an `async fn` test on a runtime of its own, with two workers by default.
+///
+/// `#[windlass::test(start_paused = true)]` gives it a clock that moves when every task waits, and
+/// by `time::advance` (feature `test-util`).
 ///
 /// `#[windlass::test(simulated, seeds = 1000)]` runs it in the simulator instead, once for each of
 /// a thousand seeds (64 by default). The seed that failed is printed, and
@@ -172,10 +214,15 @@ fn expand_simulated(
         let message = "a simulation has one thread: leave the flavor out";
         return Err(syn::Error::new(flavor.span(), message));
     }
+    if let Some(paused) = &options.start_paused {
+        let message = "the clock of a simulation is virtual in any case";
+        return Err(syn::Error::new(paused.span(), message));
+    }
     if let Some(workers) = &options.workers {
         let message = "a simulation has one worker";
         return Err(syn::Error::new(workers.span(), message));
     }
+    let runtime = options.runtime();
     let seeds = match &options.seeds {
         Some(seeds) => quote!(#seeds),
         None => quote!(64),
@@ -187,37 +234,15 @@ fn expand_simulated(
         #(#attributes)*
         #visibility fn #name() {
             async fn body() #output #body
-            ::windlass::simulator::explore(#seeds, || async {
-                ::windlass::__private::Outcome::check(body().await);
+            #runtime::simulator::explore(#seeds, || async {
+                #runtime::__private::Outcome::check(body().await);
             });
         }
     }
     .into())
 }
 
-/// Waits for several futures at once and runs the handler of the first that is ready.
-///
-/// ```ignore
-/// windlass::select! {
-///     message = channel.recv() => println!("{message:?}"),
-///     Some(line) = lines.next(), if reading => println!("{line}"),
-///     () = windlass::time::sleep(limit) => println!("too late"),
-///     else => println!("nothing left to wait for"),
-/// }
-/// ```
-/// Exactly one handler runs. The other futures are dropped before it does, so a cancel-safe one has
-/// consumed nothing. If several are ready the choice is fair; `biased;` at the top takes the first
-/// in the order of writing. A branch whose condition is false, or whose pattern does not fit, is
-/// out; when all are, `else` runs.
-#[proc_macro]
-pub fn select(input: TokenStream) -> TokenStream {
-    let runtime = quote!(::windlass);
-    parse_macro_input!(input as select::Select)
-        .expand(&runtime)
-        .into()
-}
-
-/// As `select!`, for a crate whose path comes first: `select_in! { $crate; .. }`.
+/// What `select!` expands to, for a crate whose path comes first: `select_in! { $crate; .. }`.
 #[doc(hidden)]
 #[proc_macro]
 pub fn select_in(input: TokenStream) -> TokenStream {
@@ -242,36 +267,15 @@ pub fn try_join_in(input: TokenStream) -> TokenStream {
 }
 
 /// `#[tokio::main]` of the package that stands in tokio's place.
-#[doc(hidden)]
 #[proc_macro_attribute]
 pub fn tokio_main(args: TokenStream, item: TokenStream) -> TokenStream {
     tokio::expand(args.into(), item.into(), tokio::Kind::Main).into()
 }
 
 /// `#[tokio::test]` of the package that stands in tokio's place.
-#[doc(hidden)]
 #[proc_macro_attribute]
 pub fn tokio_test(args: TokenStream, item: TokenStream) -> TokenStream {
     tokio::expand(args.into(), item.into(), tokio::Kind::Test).into()
-}
-
-/// Waits for all of several futures and gives their outputs as a tuple.
-///
-/// They run on the same task, in turn whenever it is woken, each time from another one on. After
-/// `biased;` they run in the order of writing.
-#[proc_macro]
-pub fn join(input: TokenStream) -> TokenStream {
-    parse_macro_input!(input as select::Join)
-        .expand(false)
-        .into()
-}
-
-/// As `join!`, for futures that give a `Result`: the first error drops the others.
-#[proc_macro]
-pub fn try_join(input: TokenStream) -> TokenStream {
-    parse_macro_input!(input as select::Join)
-        .expand(true)
-        .into()
 }
 
 /// Makes messages of an actor's methods: a message type, the dispatch, and a handle to call them

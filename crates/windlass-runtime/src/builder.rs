@@ -73,6 +73,11 @@ pub struct Builder {
     spin: Spin,
     backend: Backend,
     stack_size: Option<usize>,
+    pub(crate) name: Option<String>,
+    /// Whether the threads have a name of their own.
+    names_threads: bool,
+    #[cfg(feature = "test-util")]
+    start_paused: bool,
 }
 
 /// The runtime could not be built.
@@ -132,6 +137,10 @@ impl Default for Builder {
             spin: Spin::default(),
             backend: Backend::default(),
             stack_size: None,
+            name: None,
+            names_threads: false,
+            #[cfg(feature = "test-util")]
+            start_paused: false,
         }
     }
 }
@@ -167,35 +176,46 @@ impl Builder {
     }
 
     /// Has no effect: sockets and timers always work. tokio's builders need it.
-    pub fn enable_all(self) -> Self {
+    pub fn enable_all(&mut self) -> &mut Self {
         self
     }
 
     /// Has no effect, as [`Builder::enable_all`].
-    pub fn enable_io(self) -> Self {
+    pub fn enable_io(&mut self) -> &mut Self {
         self
     }
 
     /// Has no effect, as [`Builder::enable_all`].
-    pub fn enable_time(self) -> Self {
+    pub fn enable_time(&mut self) -> &mut Self {
         self
     }
 
     /// Worker threads. 0 (the default) means the available parallelism, cgroup limits respected.
-    pub fn workers(mut self, workers: usize) -> Self {
+    pub fn workers(&mut self, workers: usize) -> &mut Self {
         self.config.workers = workers;
         self
     }
 
+    /// Sets the number of workers, as [`Builder::workers`] does; a current-thread runtime has one
+    /// whatever the number is.
+    ///
+    /// # Panics
+    /// If the number is zero.
+    #[track_caller]
+    pub fn worker_threads(&mut self, val: usize) -> &mut Self {
+        assert!(val > 0, "Worker threads cannot be set to 0");
+        self.workers(val)
+    }
+
     /// The most workers that [`Runtime::resize`] can ask for (default: twice the available
     /// parallelism, at least 16).
-    pub fn max_workers(mut self, workers: usize) -> Self {
+    pub fn max_workers(&mut self, workers: usize) -> &mut Self {
         self.config.max_workers = workers;
         self
     }
 
     /// What the scheduler weighs more (default: throughput).
-    pub fn policy(mut self, policy: SchedPolicy) -> Self {
+    pub fn policy(&mut self, policy: SchedPolicy) -> &mut Self {
         self.config.policy = match policy {
             SchedPolicy::Throughput => Policy::THROUGHPUT,
             SchedPolicy::Latency => Policy::LATENCY,
@@ -205,119 +225,172 @@ impl Builder {
 
     /// Cooperative operations (a receive that is ready, a lock that is free) that a task may make
     /// in one go before it goes to the tail of its queue (default 128).
-    pub fn run_budget(mut self, operations: u8) -> Self {
+    pub fn run_budget(&mut self, operations: u8) -> &mut Self {
         self.config.run_budget = operations;
         self
     }
 
     /// Whether workers steal from each other (default: yes).
-    pub fn stealing(mut self, stealing: bool) -> Self {
+    pub fn stealing(&mut self, stealing: bool) -> &mut Self {
         self.config.stealing = stealing;
         self
     }
 
     /// Victims that one search round probes (default 4); the look before sleeping visits all.
-    pub fn victims_per_search(mut self, victims: usize) -> Self {
+    pub fn victims_per_search(&mut self, victims: usize) -> &mut Self {
         self.config.victims = victims;
         self
     }
 
     /// Tasks the injector holds before `try_spawn` is refused (default 65,536). `spawn` and wakes
     /// are never refused.
-    pub fn injector_capacity(mut self, tasks: usize) -> Self {
+    pub fn injector_capacity(&mut self, tasks: usize) -> &mut Self {
         self.config.injector_capacity = tasks;
         self
     }
 
-    /// Prefix of the thread names (default `windlass`).
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.config.name = name.into();
+    /// Sets the name of the runtime, which is also the prefix of the thread names unless
+    /// [`Builder::thread_name`] says otherwise (default `windlass`).
+    pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
+        self.name = Some(name.into());
         self
     }
 
+    /// Sets the prefix of the thread names; each thread adds its number.
+    pub fn thread_name(&mut self, val: impl Into<String>) -> &mut Self {
+        self.config.name = val.into();
+        self.names_threads = true;
+        self
+    }
+
+    /// Sets the prefix of the thread names by a function, which is called once.
+    pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() -> String + Send + Sync + 'static,
+    {
+        self.thread_name(f())
+    }
+
     /// Stack size of worker and blocking threads (default: the platform's).
-    pub fn stack_size(mut self, bytes: usize) -> Self {
+    pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
         self.stack_size = Some(bytes);
         self
     }
 
+    /// Called on each thread of workers and of blocking closures before it runs anything.
+    pub fn on_thread_start(&mut self, f: impl Fn() + Send + Sync + 'static) -> &mut Self {
+        self.blocking.on_start = Some(Arc::new(f));
+        self
+    }
+
+    /// Called on each thread of workers and of blocking closures after it ran everything.
+    pub fn on_thread_stop(&mut self, f: impl Fn() + Send + Sync + 'static) -> &mut Self {
+        self.blocking.on_stop = Some(Arc::new(f));
+        self
+    }
+
     /// Called on each worker thread, with its index, before it runs anything.
-    pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+    pub fn on_worker_start(&mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> &mut Self {
         self.hooks.on_start = Some(Arc::new(hook));
         self
     }
 
     /// Called on each worker thread, with its index, after it ran everything.
-    pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+    pub fn on_worker_stop(&mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> &mut Self {
         self.hooks.on_stop = Some(Arc::new(hook));
         self
     }
 
     /// Sets when a single poll counts as stalled (default 50 ms; none: stalls are not looked for).
-    pub fn stall_threshold(mut self, threshold: Option<Duration>) -> Self {
+    pub fn stall_threshold(&mut self, threshold: Option<Duration>) -> &mut Self {
         self.hooks.stall_threshold = threshold;
         self
     }
 
     /// Called, on the watchdog's thread, once for each poll that is stalled, while it is.
-    pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
+    pub fn on_stall(&mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> &mut Self {
         self.hooks.on_stall = Some(Arc::new(hook));
         self
     }
 
     /// Sets how long a worker looks for work before it sleeps.
-    pub fn spin(mut self, spin: Spin) -> Self {
+    pub fn spin(&mut self, spin: Spin) -> &mut Self {
         self.spin = spin;
         self
     }
 
     /// Sets how the driver learns of I/O (default: the best that this system has).
-    pub fn backend(mut self, backend: Backend) -> Self {
+    pub fn backend(&mut self, backend: Backend) -> &mut Self {
         self.backend = backend;
         self
     }
 
     /// What the flight recorder records at first (default: sampled).
-    pub fn recording(mut self, recording: Recording) -> Self {
+    pub fn recording(&mut self, recording: Recording) -> &mut Self {
         self.config.recording = recording;
         self
     }
 
     /// The most threads of the blocking pool (default 512); they start when they are needed.
-    pub fn max_blocking_threads(mut self, threads: usize) -> Self {
+    pub fn max_blocking_threads(&mut self, threads: usize) -> &mut Self {
         self.blocking.max_threads = threads;
         self
     }
 
     /// The most threads that give turns to tasks of the io dispatcher at the same time (default:
     /// the available parallelism, at least 64). They are blocking threads.
-    pub fn max_io_threads(mut self, threads: usize) -> Self {
+    pub fn max_io_threads(&mut self, threads: usize) -> &mut Self {
         self.blocking.max_turns = threads;
         self
     }
 
     /// Sets how long an idle blocking thread stays (default 10 s).
-    pub fn blocking_keep_alive(mut self, keep_alive: Duration) -> Self {
+    pub fn thread_keep_alive(&mut self, keep_alive: Duration) -> &mut Self {
         self.blocking.keep_alive = keep_alive;
         self
     }
 
     /// Sets how long dropping the runtime waits for shielded sections, running polls and blocking
     /// jobs (default 10 s).
-    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+    pub fn shutdown_timeout(&mut self, timeout: Duration) -> &mut Self {
         self.shutdown_timeout = timeout;
         self
     }
 
     /// Seeds the choice of victims, for reproducible runs of a single worker.
-    pub fn seed(mut self, seed: u64) -> Self {
+    pub fn seed(&mut self, seed: u64) -> &mut Self {
         self.config.seed = seed;
         self
     }
 
-    /// Checks the options and starts the workers.
-    pub fn build(mut self) -> Result<Runtime, BuildError> {
+    /// Makes the clock of a current-thread runtime virtual: it moves when every task waits, and by
+    /// [`time::advance`](crate::time::advance). Such a runtime is a simulation, so it has no
+    /// sockets of the operating system, and its clock stays virtual.
+    ///
+    /// # Panics
+    /// In a runtime with workers.
+    #[cfg(feature = "test-util")]
+    #[track_caller]
+    pub fn start_paused(&mut self, start_paused: bool) -> &mut Self {
+        let is_possible = !start_paused || self.config.current_thread;
+        assert!(
+            is_possible,
+            "`Builder::start_paused` needs a current-thread runtime"
+        );
+        self.start_paused = start_paused;
+        self
+    }
+
+    /// Checks the options and starts the workers. The builder can be used again.
+    pub fn build(&mut self) -> Result<Runtime, BuildError> {
+        self.clone().start()
+    }
+
+    fn start(mut self) -> Result<Runtime, BuildError> {
         crate::hooks::install();
+        if let Some(name) = self.name.as_ref().filter(|_| !self.names_threads) {
+            self.config.name.clone_from(name);
+        }
         if self.config.current_thread {
             self.config.workers = 1;
             self.config.max_workers = 1;
@@ -331,6 +404,13 @@ impl Builder {
         }
         self.config.max_workers = self.config.max_workers.max(self.config.workers);
         self.validate()?;
+        #[cfg(feature = "test-util")]
+        if self.start_paused {
+            return Ok(Runtime::paused(self.name));
+        }
+        if !self.config.current_thread {
+            self.call_on_every_thread();
+        }
         self.config.stack_size = self.stack_size.unwrap_or(0);
         self.blocking.stack_size = self.config.stack_size;
         self.blocking.name = format!("{}-blocking", self.config.name);
@@ -346,6 +426,20 @@ impl Builder {
             },
         };
         Runtime::start(self)
+    }
+
+    /// Lets workers call what every thread calls, too.
+    fn call_on_every_thread(&mut self) {
+        let (start, first) = (self.blocking.on_start.clone(), self.hooks.on_start.take());
+        self.hooks.on_start = Some(Arc::new(move |worker| {
+            start.as_ref().inspect(|start| start());
+            first.as_ref().inspect(|first| first(worker));
+        }));
+        let (stop, last) = (self.blocking.on_stop.clone(), self.hooks.on_stop.take());
+        self.hooks.on_stop = Some(Arc::new(move |worker| {
+            last.as_ref().inspect(|last| last(worker));
+            stop.as_ref().inspect(|stop| stop());
+        }));
     }
 
     fn validate(&self) -> Result<(), BuildError> {
@@ -440,6 +534,16 @@ impl fmt::Display for BuildError {
                      descriptors: build fewer runtimes, or raise the process's limits"
                 )
             }
+        }
+    }
+}
+
+/// For functions that return an `io::Result`, as those that build a runtime of tokio.
+impl From<BuildError> for io::Error {
+    fn from(error: BuildError) -> io::Error {
+        match error {
+            BuildError::Threads(error) | BuildError::Driver(error) => error,
+            error => io::Error::new(io::ErrorKind::InvalidInput, error),
         }
     }
 }

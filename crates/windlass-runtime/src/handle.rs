@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::blocking::SpawnBlockingError;
 use crate::builder::Builder;
 use crate::coroutine;
 use crate::future_request::{Starter, start_future};
+use crate::identity::{Id, RuntimeFlavor};
 use crate::observe::{self, RuntimeSnapshot};
 use crate::runtime::{Runtime, Shared};
 use crate::simulator::Simulator;
@@ -115,15 +117,35 @@ pub(crate) fn with_entered<R>(own: &Cell<Vec<EnteredRuntime>>, switch: impl FnOn
 
 /// This thread is in no runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoRuntime;
+pub struct TryCurrentError {
+    _private: (),
+}
 
-impl fmt::Display for NoRuntime {
+impl TryCurrentError {
+    const NEW: TryCurrentError = TryCurrentError { _private: () };
+
+    /// Returns true: the thread is in no runtime.
+    pub fn is_missing_context(&self) -> bool {
+        true
+    }
+
+    /// Returns false: a thread that ends has left every runtime.
+    pub fn is_thread_local_destroyed(&self) -> bool {
+        false
+    }
+}
+
+impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("this thread is in no runtime; use Runtime::block_on, Handle::enter or a task")
     }
 }
 
-impl std::error::Error for NoRuntime {}
+impl std::error::Error for TryCurrentError {}
+
+// A handle holds no value of the program that a panic could leave half changed.
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
 
 /// `try_spawn` did not take the task; the future is handed back.
 pub enum TrySpawnError<F> {
@@ -172,7 +194,7 @@ impl Handle {
     }
 
     /// The runtime this thread is in: the one whose worker it is, or the one it has entered.
-    pub fn try_current() -> Result<Handle, NoRuntime> {
+    pub fn try_current() -> Result<Handle, TryCurrentError> {
         if let Some(pool) = pool::current()
             && let Some(shared) = pool.attachment()
             && let Ok(shared) = shared.downcast::<Shared>()
@@ -181,7 +203,7 @@ impl Handle {
         }
         // A thread that ends has left every runtime.
         let entered = ENTERED.try_with(|entered| entered.borrow().current().cloned());
-        entered.ok().flatten().ok_or(NoRuntime)
+        entered.ok().flatten().ok_or(TryCurrentError::NEW)
     }
 
     /// The runtime this thread is in.
@@ -202,7 +224,7 @@ impl Handle {
     /// # Panics
     /// If the default has to be made and its threads cannot be started.
     pub fn current_or_default() -> Handle {
-        Handle::try_current().unwrap_or_else(|NoRuntime| Handle::process_wide().clone())
+        Handle::try_current().unwrap_or_else(|_| Handle::process_wide().clone())
     }
 
     /// The process-wide default.
@@ -350,6 +372,21 @@ impl Handle {
             number,
             thread: PhantomData,
         }
+    }
+
+    /// Returns the kind of the runtime.
+    pub fn runtime_flavor(&self) -> RuntimeFlavor {
+        self.0.identity.flavor
+    }
+
+    /// Returns what tells the runtime from others of the process.
+    pub fn id(&self) -> Id {
+        self.0.identity.id
+    }
+
+    /// Returns the name that [`Builder::name`] gave to the runtime, if it did.
+    pub fn name(&self) -> Option<&str> {
+        self.0.identity.name.as_deref()
     }
 
     /// Returns everything the runtime and its front ends count, and the first entities of each, as

@@ -20,6 +20,7 @@ mod graceful;
 mod group;
 mod handle;
 mod hooks;
+mod identity;
 mod join_set;
 pub mod observe;
 mod os;
@@ -37,10 +38,11 @@ pub use builder::{Backend, BuildError, Builder, SchedPolicy, Spin};
 pub use concurrent::{join_all, race};
 pub use graceful::{Graceful, GracefulReport};
 pub use group::{ChildError, SupervisorGroup, TaskGroup};
-pub use handle::{EnterGuard, Handle, NoRuntime, TrySpawnError, spawn, spawn_blocking};
+pub use handle::{EnterGuard, Handle, TryCurrentError, TrySpawnError, spawn, spawn_blocking};
+pub use identity::{Id, RuntimeFlavor};
 pub use observe::RuntimeSnapshot;
 pub use runtime::{Runtime, ShutdownReport};
-pub use task_local::{NotInScope, Scoped, TaskLocal};
+pub use task_local::{LocalKey, NotInScope, TaskLocalFuture};
 pub use windlass_core::sched::ResizeError;
 /// What the macros expand to; not for use by hand.
 #[doc(hidden)]

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use crate::driver::{IoDriver, Reality};
 use crate::event_log;
 use crate::frontend::FrontEnds;
 use crate::handle::{EnterGuard, Handle};
+use crate::identity::{Identity, RuntimeFlavor};
 use crate::observe::{Observers, RuntimeSnapshot};
 use crate::os::Process;
 use crate::simulator::Simulator;
@@ -46,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) current_thread: Option<CurrentThread>,
     pub(crate) blocking: Arc<BlockingPool>,
     pub(crate) process: Process,
+    pub(crate) identity: Identity,
     pub(crate) world: Reality,
     /// Coroutines that could not end.
     pub(crate) leaked: Mutex<Vec<LeakedCoroutine>>,
@@ -202,11 +205,16 @@ impl Runtime {
                 (pool.map_err(BuildError::Threads)?, None)
             }
         };
+        let flavor = match current_thread {
+            Some(_) => RuntimeFlavor::CurrentThread,
+            None => RuntimeFlavor::MultiThread,
+        };
         let shared = Arc::new(Shared {
             pool,
             current_thread,
             blocking: BlockingPool::new(builder.blocking),
             process,
+            identity: Identity::new(flavor, builder.name),
             world: Reality::Real(driver),
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
@@ -232,6 +240,16 @@ impl Runtime {
     /// A simulated runtime: one thread, virtual time, and choices that depend on `seed` alone. See
     /// [`simulator`](crate::simulator).
     pub fn simulated(seed: u64) -> Runtime {
+        Runtime::simulated_as(seed, None)
+    }
+
+    /// A runtime whose clock is virtual, for tests that are to behave the same each time.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn paused(name: Option<String>) -> Runtime {
+        Runtime::simulated_as(0, name)
+    }
+
+    fn simulated_as(seed: u64, name: Option<String>) -> Runtime {
         crate::hooks::install();
         let simulator = Simulator::new(seed);
         let defaults = Builder::default();
@@ -240,6 +258,7 @@ impl Runtime {
             current_thread: None,
             blocking: BlockingPool::new(defaults.blocking),
             process: Process::current(),
+            identity: Identity::new(RuntimeFlavor::CurrentThread, name),
             world: Reality::Simulated(simulator),
             leaked: Mutex::default(),
             io: IoDispatcher::default(),
@@ -349,6 +368,21 @@ impl Runtime {
         self.handle.shared().pool.events()
     }
 
+    /// Ends the runtime as [`Runtime::shutdown`] does, without a report.
+    ///
+    /// # Panics
+    /// On one of the runtime's own threads, which would wait for itself.
+    #[track_caller]
+    pub fn shutdown_timeout(self, duration: Duration) {
+        let _report = self.shutdown(duration);
+    }
+
+    /// Ends the runtime without waiting, also on one of its own threads: another thread does it.
+    pub fn shutdown_background(self) {
+        // A thread that cannot be started drops the closure, and with it the runtime.
+        let _ = windlass_core::sync::thread::spawn(REAPER.into(), 0, move || drop(self));
+    }
+
     /// Ends the runtime: refuses new work, cancels and drops every task exactly once, joins all
     /// threads. Shielded sections and blocking closures may run on until `timeout`. What has not
     /// stopped by then is named in the report, and its threads are detached.
@@ -361,6 +395,13 @@ impl Runtime {
         stop(self.handle.shared(), timeout)
     }
 }
+
+// A runtime holds no value of the program that a panic could leave half changed.
+impl UnwindSafe for Runtime {}
+impl RefUnwindSafe for Runtime {}
+
+/// The name of a thread that ends a runtime.
+const REAPER: &str = "windlass-reaper";
 
 const INSIDE: &str = "a Runtime must not be shut down or dropped on one of its own threads: they \
                       would wait for themselves; move it out of the task, or use a Handle there";
@@ -437,7 +478,7 @@ impl Drop for Runtime {
         }
         // Another thread has to do it: these threads are what it waits for.
         let (shared, timeout) = (self.handle.shared().clone(), self.shutdown_timeout);
-        let _ = windlass_core::sync::thread::spawn("windlass-reaper".into(), 0, move || {
+        let _ = windlass_core::sync::thread::spawn(REAPER.into(), 0, move || {
             stop(&shared, timeout);
         });
         // A process that exits inside of a task destroys thread-locals, and one of them may be

@@ -4,12 +4,12 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::thread::LocalKey;
+use std::thread;
 
 use pin_project_lite::pin_project;
 use windlass_core::context::FrameLocal;
 
-/// Declares values that a future sees while it runs inside [`TaskLocal::scope`].
+/// Declares values that a future sees while it runs inside [`LocalKey::scope`].
 ///
 /// ```
 /// windlass_runtime::task_local! {
@@ -26,18 +26,18 @@ use windlass_core::context::FrameLocal;
 macro_rules! task_local {
     ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty);* $(;)?) => {
         $($(#[$attribute])*
-        $visibility static $name: $crate::TaskLocal<$type> = {
+        $visibility static $name: $crate::LocalKey<$type> = {
             ::std::thread_local! {
                 static VALUE: $crate::__private::FrameLocal<$type> =
                     const { $crate::__private::FrameLocal::new() };
             }
-            $crate::TaskLocal::__new(&VALUE)
+            $crate::LocalKey::__new(&VALUE)
         };)*
     };
 }
 
 /// A value that belongs to a task; made by [`task_local!`](crate::task_local).
-pub struct TaskLocal<T: 'static>(&'static LocalKey<FrameLocal<T>>);
+pub struct LocalKey<T: 'static>(&'static thread::LocalKey<FrameLocal<T>>);
 
 /// The code does not run inside a scope of this value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,15 +53,15 @@ impl fmt::Display for NotInScope {
 
 impl std::error::Error for NotInScope {}
 
-impl<T: 'static> TaskLocal<T> {
+impl<T: 'static> LocalKey<T> {
     #[doc(hidden)]
-    pub const fn __new(key: &'static LocalKey<FrameLocal<T>>) -> Self {
-        TaskLocal(key)
+    pub const fn __new(key: &'static thread::LocalKey<FrameLocal<T>>) -> Self {
+        LocalKey(key)
     }
 
     /// Runs `future` with the value set. Tasks that it spawns do not inherit it.
-    pub fn scope<F: Future>(&'static self, value: T, future: F) -> Scoped<T, F> {
-        Scoped {
+    pub fn scope<F: Future>(&'static self, value: T, future: F) -> TaskLocalFuture<T, F> {
+        TaskLocalFuture {
             local: self,
             value: Some(value),
             future,
@@ -114,17 +114,17 @@ impl<T: 'static> TaskLocal<T> {
     }
 }
 
-impl<T> fmt::Debug for TaskLocal<T> {
+impl<T> fmt::Debug for LocalKey<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TaskLocal")
+        f.write_str("LocalKey")
     }
 }
 
 pin_project! {
-    /// The future of [`TaskLocal::scope`].
+    /// The future of [`LocalKey::scope`].
     #[must_use = "futures do nothing unless awaited"]
-    pub struct Scoped<T: 'static, F> {
-        local: &'static TaskLocal<T>,
+    pub struct TaskLocalFuture<T: 'static, F> {
+        local: &'static LocalKey<T>,
         // None once it was taken.
         value: Option<T>,
         #[pin]
@@ -132,7 +132,7 @@ pin_project! {
     }
 }
 
-impl<T, F: Future> Future for Scoped<T, F> {
+impl<T, F: Future> Future for TaskLocalFuture<T, F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -145,15 +145,15 @@ impl<T, F: Future> Future for Scoped<T, F> {
     }
 }
 
-impl<T, F> Scoped<T, F> {
+impl<T, F> TaskLocalFuture<T, F> {
     /// Takes the value out; none if it was taken before. The future runs without it from then on.
     pub fn take_value(self: Pin<&mut Self>) -> Option<T> {
         self.project().value.take()
     }
 }
 
-impl<T, F> fmt::Debug for Scoped<T, F> {
+impl<T, F> fmt::Debug for TaskLocalFuture<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scoped")
+        f.write_str("TaskLocalFuture")
     }
 }

@@ -56,7 +56,7 @@ pub fn try_with_tokio<F: Future>(future: F) -> Result<WithTokio<F>, GuestError> 
 }
 
 fn current() -> Result<tokio::runtime::Handle, GuestError> {
-    let runtime = Handle::try_current().map_err(|_| GuestError::NoRuntime)?;
+    let runtime = Handle::try_current().map_err(|_| GuestError::TryCurrentError)?;
     if runtime.is_simulated() {
         return Err(GuestError::Simulated);
     }
@@ -118,7 +118,7 @@ impl<F> fmt::Debug for WithTokio<F> {
 #[non_exhaustive]
 pub enum GuestError {
     /// This thread is in no runtime.
-    NoRuntime,
+    TryCurrentError,
     /// This is a simulation: what tokio does cannot be replayed.
     Simulated,
     /// The runtime is shut down.
@@ -130,7 +130,7 @@ pub enum GuestError {
 impl fmt::Display for GuestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GuestError::NoRuntime => f.write_str(
+            GuestError::TryCurrentError => f.write_str(
                 "tokio was asked for outside of a runtime: spawn the future, or enter a runtime first",
             ),
             GuestError::Simulated => f.write_str(

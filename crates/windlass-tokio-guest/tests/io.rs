@@ -17,8 +17,8 @@ use windlass_runtime::Runtime;
 use windlass_tokio_guest::TokioCompat;
 
 fn runtime(workers: usize) -> Runtime {
-    let builder = Runtime::builder().workers(workers);
-    builder.build().expect("a runtime")
+    let mut builder = Runtime::builder();
+    builder.workers(workers).build().expect("a runtime")
 }
 
 async fn connected() -> (TcpStream, TcpStream) {

@@ -14,9 +14,11 @@
 //! `docs/contracts/engine.md` for the order, delivery and cancellation that the engine promises.
 #![forbid(unsafe_code)]
 
+mod macros;
+
 pub use windlass_core::block_on;
 pub use windlass_io::{command as process, fs, io, net, signal};
-pub use windlass_macros::{join, main, select, test, try_join};
+pub use windlass_macros::{main, test};
 pub use windlass_runtime::{
     Runtime, TaskGroup, coroutine, dispatch, fork_join, spawn, spawn_blocking, task_local, time,
 };
@@ -25,9 +27,9 @@ pub use windlass_sync::CancellationToken;
 /// Making, finding, resizing and ending a runtime.
 pub mod runtime {
     pub use windlass_runtime::{
-        Backend, BuildError, Builder, EnterGuard, Graceful, GracefulReport, Handle, NoRuntime,
-        ResizeError, Runtime, SchedPolicy, ShutdownReport, SpawnBlockingError, Spin, StuckJob,
-        TrySpawnError,
+        Backend, BuildError, Builder, EnterGuard, Graceful, GracefulReport, Handle, Id,
+        ResizeError, Runtime, RuntimeFlavor, SchedPolicy, ShutdownReport, SpawnBlockingError, Spin,
+        StuckJob, TryCurrentError, TrySpawnError,
     };
 }
 
@@ -36,9 +38,14 @@ pub mod task {
     pub use windlass_core::task::JoinHandle;
     pub use windlass_runtime::task::*;
     pub use windlass_runtime::{
-        ChildError, NotInScope, SupervisorGroup, TaskGroup, TaskLocal, join_all, race, spawn,
+        ChildError, LocalKey, NotInScope, SupervisorGroup, TaskGroup, join_all, race, spawn,
         spawn_blocking,
     };
+
+    /// Futures that a caller may want to name.
+    pub mod futures {
+        pub use windlass_runtime::TaskLocalFuture;
+    }
 }
 
 /// The deterministic simulator: a runtime on one thread, with virtual time, seeded choices and a
@@ -191,6 +198,7 @@ pub mod observe {
 /// What the macros expand to; not for use by hand.
 #[doc(hidden)]
 pub mod __private {
+    pub use windlass_macros::{join_in, select_in, try_join_in};
     pub use windlass_runtime::coop::poll_budget;
 
     /// Returns the branch at which a fair `select!` begins.
@@ -227,3 +235,8 @@ pub type Error = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 /// A result whose error can be any error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The page for those who come from tokio: its samples are compiled and run.
+#[cfg(all(doctest, feature = "test-util"))]
+#[doc = include_str!("../../../docs/adopt/porting.md")]
+mod porting {}

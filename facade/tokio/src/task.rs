@@ -13,12 +13,12 @@ pub use self::coop::{Unconstrained, consume_budget, unconstrained};
 pub use self::join_set::JoinSet;
 pub use self::local_set::{LocalSet, spawn_local};
 pub use windlass_core::task::{AbortHandle, JoinError, JoinHandle, TaskId as Id};
-pub use windlass_runtime::TaskLocal as LocalKey;
+pub use windlass_runtime::LocalKey;
 pub use windlass_runtime::task::{block_in_place, id, try_id, yield_now};
 
 /// Futures that a caller may want to name.
 pub mod futures {
-    pub use windlass_runtime::Scoped as TaskLocalFuture;
+    pub use windlass_runtime::TaskLocalFuture;
 }
 
 /// Starts a task on the runtime this thread is in.

@@ -1,16 +1,12 @@
 //! Sleeping, deadlines, intervals, and the clock of tests.
 
-mod paused;
-
 use std::future::IntoFuture;
 
 pub use std::time::Duration;
 
-#[doc(inline)]
-pub use self::paused::{advance, pause, resume};
 pub use windlass_runtime::time::{
-    Instant, Interval, MissedTickBehavior, Sleep, Timeout, interval, interval_at, sleep,
-    sleep_until,
+    Instant, Interval, MissedTickBehavior, Sleep, Timeout, advance, interval, interval_at, pause,
+    resume, sleep, sleep_until,
 };
 
 /// The errors of this module.

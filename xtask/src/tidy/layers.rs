@@ -26,6 +26,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("windlass-lua", 6),
     ("windlass", 7),
     ("windlass-cli", 8),
+    ("windlass-renamed", 8),
 ];
 /// Outside the cake: it may use anything, and nothing may use it.
 const OUTSIDE: &str = "xtask";

@@ -43,7 +43,7 @@ pub(super) fn run(args: &RunFile, terminal: &Terminal) -> Outcome {
     refuse(args.strict, "--strict", graphs)?;
     let mut builder = Runtime::builder();
     if let Some(workers) = args.workers {
-        builder = builder.workers(workers);
+        builder.workers(workers);
     }
     let runtime = builder.build().map_err(Error::Runtime)?;
     let mut stopping = Stopping::new(args);

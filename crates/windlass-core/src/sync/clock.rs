@@ -28,6 +28,47 @@ pub fn wall() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
+/// The standard library's moment, for conversions.
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+#[allow(clippy::disallowed_types, reason = "this is the shim")]
+pub type StdInstant = std::time::Instant;
+
+/// One moment on both clocks, looked at once: conversions there and back give the same moment.
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+fn anchor() -> (StdInstant, u64) {
+    static ANCHOR: std::sync::OnceLock<(StdInstant, u64)> = std::sync::OnceLock::new();
+    *ANCHOR.get_or_init(|| {
+        let origin = origin();
+        (StdInstant::now(), real_now() - origin)
+    })
+}
+
+/// Nanoseconds since this process first looked, at a moment of the standard library; 0 for one
+/// before.
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+pub fn from_std(moment: StdInstant) -> u64 {
+    let (std, own) = anchor();
+    let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    match moment.checked_duration_since(std) {
+        Some(after) => own.saturating_add(nanos(after)),
+        None => own.saturating_sub(nanos(std.saturating_duration_since(moment))),
+    }
+}
+
+/// The standard library's moment so many nanoseconds after this process first looked. One that it
+/// cannot tell is some thirty years from now.
+#[cfg(not(any(windlass_loom, windlass_shuttle)))]
+pub fn into_std(nanos: u64) -> StdInstant {
+    const THIRTY_YEARS: std::time::Duration = std::time::Duration::from_secs(86_400 * 365 * 30);
+    let (std, own) = anchor();
+    let distance = std::time::Duration::from_nanos(nanos.abs_diff(own));
+    let moment = match nanos >= own {
+        true => std.checked_add(distance.min(THIRTY_YEARS)),
+        false => std.checked_sub(distance),
+    };
+    moment.unwrap_or(std)
+}
+
 /// When this process first looked. A moment earlier than that moment, so that no time is 0.
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 fn origin() -> u64 {

@@ -43,6 +43,8 @@ struct Running {
     child: std::process::Child,
     /// Whether it ends with the program.
     is_bound: bool,
+    /// Whether it was waited for: its id may be that of another by now.
+    is_reaped: bool,
     end: Registered<Descriptor>,
     /// Where the child is reaped if it is not waited for.
     runtime: Handle,
@@ -110,6 +112,7 @@ impl Child {
             running: Some(Running {
                 child,
                 is_bound,
+                is_reaped: false,
                 end,
                 runtime: handle.clone(),
             }),
@@ -136,12 +139,9 @@ impl Child {
     }
 
     /// Returns the process id, as long as that is the child's own: until it was waited for.
-    pub fn id(&mut self) -> Option<u32> {
-        let running = self.running();
-        match running.try_wait() {
-            Ok(None) => Some(running.child.id()),
-            _ => None,
-        }
+    pub fn id(&self) -> Option<u32> {
+        let running = self.running.as_ref().filter(|running| !running.is_reaped);
+        running.map(|running| running.child.id())
     }
 
     /// Returns the exit status, or none if the child still runs.
@@ -209,22 +209,28 @@ fn reap(child: &mut std::process::Child, is_bound: bool) -> io::Result<Option<Ex
 
 impl Running {
     fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        reap(&mut self.child, self.is_bound)
+        let status = reap(&mut self.child, self.is_bound)?;
+        self.is_reaped |= status.is_some();
+        Ok(status)
     }
 
     async fn wait(&mut self) -> io::Result<ExitStatus> {
         let Running {
             child,
             is_bound,
+            is_reaped,
             end,
             ..
         } = self;
-        end.source()
+        let status = end
+            .source()
             .io(Direction::Read, || match reap(child, *is_bound)? {
                 Some(status) => Ok(status),
                 None => Err(io::ErrorKind::WouldBlock.into()),
             })
-            .await
+            .await?;
+        *is_reaped = true;
+        Ok(status)
     }
 }
 

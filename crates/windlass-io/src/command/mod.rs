@@ -142,6 +142,39 @@ impl Command {
         self
     }
 
+    /// Sets the name that the command sees as its own, instead of its path.
+    pub fn arg0(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
+        self.command.arg0(arg);
+        self
+    }
+
+    /// Sets the user id of the command.
+    pub fn uid(&mut self, id: u32) -> &mut Self {
+        self.command.uid(id);
+        self
+    }
+
+    /// Sets the group id of the command.
+    pub fn gid(&mut self, id: u32) -> &mut Self {
+        self.command.gid(id);
+        self
+    }
+
+    /// Returns what [`Command::kill_on_drop`] set.
+    pub fn get_kill_on_drop(&self) -> bool {
+        self.kill_on_drop
+    }
+
+    /// Returns the standard library's command, to look at.
+    pub fn as_std(&self) -> &std::process::Command {
+        &self.command
+    }
+
+    /// Returns the standard library's command; what only this type knows is lost.
+    pub fn into_std(self) -> std::process::Command {
+        self.command
+    }
+
     /// The standard library's command, for what is not here.
     pub fn as_std_mut(&mut self) -> &mut std::process::Command {
         &mut self.command

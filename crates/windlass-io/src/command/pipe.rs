@@ -1,7 +1,10 @@
 //! The ends of a command's pipes.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
+use std::process::Stdio;
 use std::task::{Context, Poll};
 
 use mio::unix::pipe;
@@ -63,6 +66,30 @@ impl Pipe {
     }
 }
 
+/// What all ends have that have a descriptor.
+macro_rules! pipe_end {
+    ($type:ident) => {
+        impl AsRawFd for $type {
+            fn as_raw_fd(&self) -> RawFd {
+                self.as_fd().as_raw_fd()
+            }
+        }
+
+        /// The pipe of one command as that of another.
+        impl TryInto<Stdio> for $type {
+            type Error = io::Error;
+
+            fn try_into(self) -> io::Result<Stdio> {
+                self.into_owned_fd().map(Stdio::from)
+            }
+        }
+
+        // A pipe holds no value of the program that a panic could leave half changed.
+        impl UnwindSafe for $type {}
+        impl RefUnwindSafe for $type {}
+    };
+}
+
 /// The reading ends.
 macro_rules! reading_end {
     ($type:ident, $std:ty) => {
@@ -71,6 +98,33 @@ macro_rules! reading_end {
                 Pipe::new(driver, pipe.into()).map($type)
             }
         }
+
+        impl $type {
+            /// Takes over a pipe of the standard library.
+            ///
+            /// # Errors
+            /// `Unsupported` in a simulation; otherwise what the operating system says.
+            pub fn from_std(inner: $std) -> io::Result<$type> {
+                let pipe = pipe::Receiver::from(inner);
+                pipe.set_nonblocking(true)?;
+                Registered::here(pipe).map(Pipe).map($type)
+            }
+
+            /// Gives the descriptor out, in blocking mode, as other commands expect it.
+            pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
+                let pipe = self.0.0.into_socket();
+                pipe.set_nonblocking(false)?;
+                Ok(pipe.into())
+            }
+        }
+
+        impl AsFd for $type {
+            fn as_fd(&self) -> BorrowedFd<'_> {
+                self.0.0.socket().as_fd()
+            }
+        }
+
+        pipe_end!($type);
 
         impl AsyncRead for $type {
             fn poll_read(
@@ -115,6 +169,26 @@ impl ChildStdin {
         Registered::new(driver, pipe).map(|pipe| ChildStdin(Some(pipe)))
     }
 
+    /// Takes over a pipe of the standard library.
+    ///
+    /// # Errors
+    /// `Unsupported` in a simulation; otherwise what the operating system says.
+    pub fn from_std(inner: std::process::ChildStdin) -> io::Result<ChildStdin> {
+        let pipe = pipe::Sender::from(inner);
+        pipe.set_nonblocking(true)?;
+        Registered::here(pipe).map(|pipe| ChildStdin(Some(pipe)))
+    }
+
+    /// Gives the descriptor out, in blocking mode, as other commands expect it.
+    ///
+    /// # Errors
+    /// `BrokenPipe` if the pipe was shut down; otherwise what the operating system says.
+    pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
+        let pipe = self.0.ok_or(io::ErrorKind::BrokenPipe)?.into_socket();
+        pipe.set_nonblocking(false)?;
+        Ok(pipe.into())
+    }
+
     fn poll_write_some(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_with(cx, |mut pipe| pipe.write(bytes))
     }
@@ -133,6 +207,19 @@ impl ChildStdin {
         }
     }
 }
+
+impl AsFd for ChildStdin {
+    /// # Panics
+    /// If the pipe was shut down.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            Some(pipe) => pipe.socket().as_fd(),
+            None => panic!("a pipe that was shut down has no descriptor"),
+        }
+    }
+}
+
+pipe_end!(ChildStdin);
 
 impl AsyncWrite for ChildStdin {
     fn poll_write(

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{FileType, Metadata};
 use std::future::{Future, poll_fn};
 use std::io;
+use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -50,7 +51,12 @@ enum State {
 impl ReadDir {
     /// The next entry; none at the end. Cancel-safe.
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
-        poll_fn(|cx| self.poll_entry(cx)).await.transpose()
+        poll_fn(|cx| self.poll_next_entry(cx)).await
+    }
+
+    /// Polls for the next entry; none at the end. The last task that polled is woken.
+    pub fn poll_next_entry(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
+        self.poll_entry(cx).map(Option::transpose)
     }
 
     fn poll_entry(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<DirEntry>>> {
@@ -111,6 +117,11 @@ impl DirEntry {
     /// Returns the name of the entry alone.
     pub fn file_name(&self) -> OsString {
         self.0.file_name()
+    }
+
+    /// Returns the number of the entry's inode.
+    pub fn ino(&self) -> u64 {
+        self.0.ino()
     }
 
     /// What is known about it; does not follow symbolic links.

@@ -20,9 +20,10 @@
 //! a later operation, and a program that does not flush loses the end of its file at the exit
 //! without a word.
 
-use std::fs::{Metadata, Permissions};
+use std::fs::{FileTimes, Metadata, Permissions};
 use std::future::{Future, poll_fn};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -150,6 +151,19 @@ impl File {
             .await
     }
 
+    /// Makes a file that was not there, and opens it for reading and writing.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is something at the path.
+    pub async fn create_new(path: impl AsRef<Path>) -> io::Result<File> {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .await
+    }
+
     /// Says how to open a file.
     pub fn options() -> OpenOptions {
         OpenOptions::new()
@@ -206,6 +220,21 @@ impl File {
     pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         let file = self.file.clone();
         run(move || file.set_permissions(permissions)).await
+    }
+
+    /// Sets when the file was read and changed last.
+    pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
+        let file = self.file.clone();
+        run(move || file.set_times(times)).await
+    }
+
+    /// Sets when the file was changed last.
+    #[allow(
+        clippy::disallowed_types,
+        reason = "times of files are of this type; no clock is read"
+    )]
+    pub async fn set_modified(&self, time: std::time::SystemTime) -> io::Result<()> {
+        self.set_times(FileTimes::new().set_modified(time)).await
     }
 
     /// Another handle for the same open file: both share one position.
@@ -347,6 +376,30 @@ impl File {
         let file = self.file.clone();
         self.under_way = UnderWay::Seek(to, start(move || (&*file).seek(target))?);
         Ok(())
+    }
+}
+
+impl From<std::fs::File> for File {
+    fn from(std: std::fs::File) -> File {
+        File::from_std(std)
+    }
+}
+
+impl From<OwnedFd> for File {
+    fn from(fd: OwnedFd) -> File {
+        File::from_std(fd.into())
+    }
+}
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl AsRawFd for File {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
     }
 }
 

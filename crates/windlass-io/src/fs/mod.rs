@@ -26,6 +26,7 @@ use std::fs::{Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use std::fs::FileTimes;
 use windlass_core::task::JoinHandle;
 
 pub use self::dir::{DirEntry, ReadDir, read_dir};

@@ -24,7 +24,7 @@ use windlass_runtime::driver::Reality;
 /// What the resolver says; an address without a port is `InvalidInput`.
 pub async fn lookup_host(
     address: impl ToSocketAddrs,
-) -> io::Result<impl Iterator<Item = SocketAddr> + Send + 'static> {
+) -> io::Result<impl Iterator<Item = SocketAddr>> {
     let handle = Handle::current_or_default();
     Ok(resolve(&address, &handle).await?.into_iter())
 }

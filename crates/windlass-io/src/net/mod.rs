@@ -38,6 +38,8 @@
 //! `windlass-tokio-guest` has an adapter to tokio's. Any number of tasks may wait in the async
 //! methods of one socket; of those in poll functions, the last one per direction is woken.
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
 mod address;
 mod datagram;
 mod dns;
@@ -59,3 +61,22 @@ pub use self::udp::UdpSocket;
 pub use self::unix::{
     datagram::UnixDatagram, listener::UnixListener, socket::UnixSocket, stream::UnixStream,
 };
+
+/// Types that hold no value of the program that a panic could leave half changed.
+macro_rules! unwind_safe {
+    ($($type:ty),+ $(,)?) => { $(
+        impl UnwindSafe for $type {}
+        impl RefUnwindSafe for $type {}
+    )+ };
+}
+
+unwind_safe!(
+    TcpListener,
+    TcpStream,
+    UdpSocket,
+    UnixDatagram,
+    UnixListener,
+    UnixStream,
+    unix::pipe::Receiver,
+    unix::pipe::Sender,
+);

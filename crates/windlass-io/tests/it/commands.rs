@@ -109,8 +109,8 @@ fn no_zombie_is_left_by_children_that_are_dropped()
         let mut numbers = Vec::new();
         for index in 0..10 {
             let mut killed = Command::new("sleep");
-            let mut killed = killed.arg("1000").kill_on_drop(true).spawn()?;
-            let mut short = Command::new("sleep").arg(format!("0.{index}")).spawn()?;
+            let killed = killed.arg("1000").kill_on_drop(true).spawn()?;
+            let short = Command::new("sleep").arg(format!("0.{index}")).spawn()?;
             numbers.extend([killed.id().expect("it runs"), short.id().expect("it runs")]);
         }
         let began = Instant::now();
@@ -253,6 +253,58 @@ fn the_groups_of_commands_that_end_with_the_program_can_be_killed()
         let status = time::timeout(LONG, child.wait()).await??;
         assert_eq!(status.signal(), Some(9));
         wait_until_gone(inner);
+        Ok(())
+    })
+}
+
+#[test]
+fn pipes_of_commands_are_given_to_others() -> Result<(), Box<dyn std::error::Error>> {
+    use std::os::fd::{AsFd, AsRawFd};
+
+    runtime().block_on(async {
+        let mut first = Command::new("echo")
+            .arg("hello")
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let output = first.stdout.take().expect("piped");
+        assert_eq!(output.as_fd().as_raw_fd(), output.as_raw_fd());
+        let input: Stdio = output.try_into()?;
+        let second = Command::new("cat").stdin(input).output().await?;
+        assert_eq!(second.stdout, b"hello\n");
+        assert!(first.wait().await?.success());
+        assert_eq!(first.id(), None, "it was waited for");
+
+        let mut std = std::process::Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let input = std.stdin.take().expect("piped");
+        let output = std.stdout.take().expect("piped");
+        let mut input = windlass_io::command::ChildStdin::from_std(input)?;
+        let mut output = windlass_io::command::ChildStdout::from_std(output)?;
+        input.write_all(b"back").await?;
+        input.shutdown().await?;
+        let mut text = String::new();
+        output.read_to_string(&mut text).await?;
+        assert_eq!(text, "back");
+        assert!(std.wait()?.success());
+        Ok(())
+    })
+}
+
+#[test]
+fn a_command_may_be_called_by_another_name() -> Result<(), Box<dyn std::error::Error>> {
+    runtime().block_on(async {
+        let mut command = Command::new("sh");
+        command
+            .arg0("other")
+            .args(["-c", "echo $0"])
+            .kill_on_drop(true);
+        assert!(command.get_kill_on_drop());
+        assert_eq!(command.as_std().get_program(), "sh");
+        assert_eq!(command.output().await?.stdout, b"other\n");
+        let mut std = command.into_std();
+        assert_eq!(std.output()?.stdout, b"other\n");
         Ok(())
     })
 }

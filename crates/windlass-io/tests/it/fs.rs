@@ -319,3 +319,28 @@ fn a_directory_is_made_with_those_above_and_its_permissions() {
     let mode = std::fs::metadata(&deep).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
+
+#[test]
+fn a_file_has_times_a_descriptor_and_an_inode() {
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::unix::fs::MetadataExt;
+    use std::time::SystemTime;
+
+    let scratch = Scratch::new("times");
+    Runtime::new().unwrap().block_on(async {
+        let path = scratch.file("new");
+        let file = fs::File::create_new(&path).await.unwrap();
+        let again = fs::File::create_new(&path).await.unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+        file.set_modified(SystemTime::UNIX_EPOCH).await.unwrap();
+        let metadata = file.metadata().await.unwrap();
+        assert_eq!(metadata.modified().unwrap(), SystemTime::UNIX_EPOCH);
+        assert_eq!(file.as_fd().as_raw_fd(), file.as_raw_fd());
+        let mut entries = fs::read_dir(path.parent().unwrap()).await.unwrap();
+        let entry = entries.next_entry().await.unwrap().unwrap();
+        assert_eq!(entry.ino(), metadata.ino());
+        let owned = file.as_fd().try_clone_to_owned().unwrap();
+        let same = fs::File::from(owned).metadata().await.unwrap();
+        assert_eq!(same.ino(), metadata.ino());
+    });
+}

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use windlass_core::context::{self, RunsTasks};
 use windlass_core::sync::{MutexGuard, clock, thread};
+use windlass_core::task::contain;
 
+use super::config::ThreadHook;
 use super::state::{QueuedJob, State, Work};
 use super::{BlockingPool, from_now};
 use crate::handle::Handle;
@@ -15,6 +17,13 @@ use crate::handle::Handle;
 thread_local! {
     /// The pool whose thread this is.
     static OWN: Cell<*const BlockingPool> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Calls a hook, whose panic ends nothing else.
+fn call(hook: &Option<ThreadHook>) {
+    if let Some(hook) = hook {
+        let _ = contain(|| hook());
+    }
 }
 
 /// A thread that is to be started.
@@ -80,7 +89,9 @@ impl BlockingPool {
             drop(runtime);
             // Coroutines of io tasks begin here.
             let runs_tasks = RunsTasks::begin();
+            call(&pool.config.on_start);
             pool.run(start);
+            call(&pool.config.on_stop);
             drop(runs_tasks);
             drop(entered);
             pool.leave(thread_slot);

@@ -19,9 +19,13 @@
 //! idle one), not on a grid. In a simulation time is virtual and every timer is exact.
 
 mod interval;
+#[cfg(feature = "test-util")]
+mod paused;
 pub mod precise;
 
 pub use self::interval::{Interval, MissedTickBehavior, interval, interval_at};
+#[cfg(feature = "test-util")]
+pub use self::paused::{advance, pause, resume};
 pub use std::time::Duration;
 pub use windlass_sync::time::{
     Deadline, Instant, Sleep, Timeout, current_deadline, deadline, sleep, sleep_until, timeout,

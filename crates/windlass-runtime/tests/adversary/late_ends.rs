@@ -353,8 +353,11 @@ fn spawns_on() -> String {
 #[test]
 fn a_guard_that_is_dropped_on_another_stack_leaves_its_own_runtime_only() {
     let [first, second, third] = ["first", "second", "third"].map(|name| {
-        let builder = windlass_runtime::Runtime::builder().workers(1).name(name);
-        builder.build().expect("a runtime")
+        windlass_runtime::Runtime::builder()
+            .workers(1)
+            .name(name)
+            .build()
+            .expect("a runtime")
     });
     let entered = first.enter();
     coroutine::drive(|driver| {

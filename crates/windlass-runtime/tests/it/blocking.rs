@@ -92,7 +92,7 @@ fn idle_threads_are_retired_after_their_keep_alive() {
     let keep_alive = Duration::from_millis(20);
     let runtime = Runtime::builder()
         .workers(1)
-        .blocking_keep_alive(keep_alive)
+        .thread_keep_alive(keep_alive)
         .build()
         .unwrap();
     let gate = occupy(&runtime, 5);
@@ -112,7 +112,7 @@ fn no_closure_is_lost_while_threads_retire() {
     let keep_alive = Duration::from_micros(50);
     let runtime = Runtime::builder()
         .workers(1)
-        .blocking_keep_alive(keep_alive)
+        .thread_keep_alive(keep_alive)
         .build()
         .unwrap();
     for number in 0..2_000u64 {
@@ -266,7 +266,7 @@ fn a_closure_for_which_no_thread_can_be_started_is_refused_with_a_reason() {
         // Room for one such stack, which is the worker's.
         let runtime = Runtime::builder()
             .workers(1)
-            .stack_size(2 << 30)
+            .thread_stack_size(2 << 30)
             .build()
             .unwrap();
         let drops = Drops::default();

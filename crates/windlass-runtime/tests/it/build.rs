@@ -4,14 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use windlass_runtime::{BuildError, Builder, Runtime, Spin, TrySpawnError, task};
+use windlass_runtime::{BuildError, Builder, Runtime, RuntimeFlavor, Spin, TrySpawnError, task};
 
 #[cfg(target_os = "linux")]
 use crate::support::with_little_memory;
-use crate::support::{BombInDrop, eventually, expect_panics, hold_worker, join, runtime};
+use crate::support::{
+    BombInDrop, eventually, expect_panics, hold_worker, join, panic_message, runtime,
+};
 
 #[track_caller]
-fn refused(builder: Builder) -> (BuildError, String) {
+fn refused(builder: &mut Builder) -> (BuildError, String) {
     match builder.build() {
         Ok(_) => panic!("it was built"),
         Err(error) => {
@@ -52,20 +54,25 @@ fn absurd_numbers_of_threads_are_refused() {
 fn zeros_are_refused_by_name() {
     let cases = [
         (
-            Runtime::builder().victims_per_search(0),
+            Runtime::builder().victims_per_search(0).clone(),
             "victims_per_search",
         ),
-        (Runtime::builder().injector_capacity(0), "injector_capacity"),
         (
-            Runtime::builder().max_blocking_threads(0),
+            Runtime::builder().injector_capacity(0).clone(),
+            "injector_capacity",
+        ),
+        (
+            Runtime::builder().max_blocking_threads(0).clone(),
             "max_blocking_threads",
         ),
         (
-            Runtime::builder().stall_threshold(Some(Duration::ZERO)),
+            Runtime::builder()
+                .stall_threshold(Some(Duration::ZERO))
+                .clone(),
             "stall_threshold",
         ),
     ];
-    for (builder, name) in cases {
+    for (mut builder, name) in cases {
         let (error, text) = refused(builder.workers(1));
         assert!(
             matches!(error, BuildError::Zero { option } if option == name),
@@ -95,14 +102,17 @@ fn a_name_with_a_nul_byte_is_refused() {
 #[test]
 fn a_stack_too_small_to_start_on_is_refused() {
     for asked in [0, 1, 16 * 1024 - 1] {
-        let (error, text) = refused(Runtime::builder().workers(1).stack_size(asked));
+        let (error, text) = refused(Runtime::builder().workers(1).thread_stack_size(asked));
         assert!(
             matches!(error, BuildError::StackTooSmall { asked: a, .. } if a == asked),
             "{error:?}"
         );
         assert!(text.contains("give at least 16384"), "{text}");
     }
-    let small = Runtime::builder().workers(1).stack_size(16 * 1024).build();
+    let small = Runtime::builder()
+        .workers(1)
+        .thread_stack_size(16 * 1024)
+        .build();
     assert!(
         small.is_ok(),
         "the least that is allowed works: {:?}",
@@ -116,7 +126,7 @@ fn absurd_but_possible_values_are_taken_as_they_are() {
         .workers(1)
         .victims_per_search(usize::MAX)
         .injector_capacity(usize::MAX)
-        .blocking_keep_alive(Duration::MAX)
+        .thread_keep_alive(Duration::MAX)
         .stall_threshold(Some(Duration::MAX))
         .spin(Spin::Rounds {
             tight: 1,
@@ -169,7 +179,7 @@ fn a_stack_that_the_system_refuses_is_an_error_and_leaves_no_thread_behind() {
         let (error, text) = refused(
             Runtime::builder()
                 .workers(2)
-                .stack_size(stack)
+                .thread_stack_size(stack)
                 .name("absurd"),
         );
         assert!(matches!(error, BuildError::Threads(_)), "{error:?}");
@@ -192,17 +202,18 @@ fn a_thread_that_cannot_be_started_takes_those_before_it_back() {
     with_little_memory(test, || {
         let (started, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (starts, stops) = (started.clone(), stopped.clone());
-        let builder = Runtime::builder()
+        let mut builder = Runtime::builder();
+        builder
             .workers(64)
-            .stack_size(128 << 20)
+            .thread_stack_size(128 << 20)
             .name("little")
-            .on_thread_start(move |_| {
+            .on_worker_start(move |_| {
                 starts.fetch_add(1, Ordering::SeqCst);
             })
-            .on_thread_stop(move |_| {
+            .on_worker_stop(move |_| {
                 stops.fetch_add(1, Ordering::SeqCst);
             });
-        let (error, _) = refused(builder);
+        let (error, _) = refused(&mut builder);
         assert!(matches!(error, BuildError::Threads(_)), "{error:?}");
         let (started, stopped) = (
             started.load(Ordering::SeqCst),
@@ -277,8 +288,8 @@ fn thread_hooks_are_called_once_per_worker_on_its_own_thread() {
     let runtime = Runtime::builder()
         .workers(3)
         .name("hooked")
-        .on_thread_start(note(&started))
-        .on_thread_stop(note(&stopped))
+        .on_worker_start(note(&started))
+        .on_worker_stop(note(&stopped))
         .build()
         .unwrap();
     let sorted = |calls: &Calls| {
@@ -301,8 +312,8 @@ fn hooks_that_panic_do_not_take_their_worker_with_them() {
     expect_panics();
     let bombs = Runtime::builder()
         .workers(1)
-        .on_thread_start(|_| drop(BombInDrop))
-        .on_thread_stop(|_| panic!("hook on purpose"))
+        .on_worker_start(|_| drop(BombInDrop))
+        .on_worker_stop(|_| panic!("hook on purpose"))
         .build()
         .unwrap();
     assert_eq!(
@@ -328,4 +339,83 @@ fn the_backend_can_be_chosen_where_it_exists() {
             assert!(built.unwrap_err().to_string().contains("Backend::Auto"));
         }
     }
+}
+
+#[test]
+fn every_thread_calls_the_hooks_of_threads() {
+    let calls = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let count = |at: usize| {
+        let calls = calls.clone();
+        move || {
+            calls[at].fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let mut builder = Runtime::builder();
+    builder
+        .worker_threads(2)
+        .thread_name("counted")
+        .name("ingest");
+    let runtime = builder
+        .on_thread_start(count(0))
+        .on_thread_stop(count(1))
+        .build()
+        .unwrap();
+    assert_eq!(runtime.handle().name(), Some("ingest"));
+    let name = || std::thread::current().name().unwrap_or_default().to_owned();
+    let name = join("a blocking closure", runtime.spawn_blocking(name));
+    assert_eq!(name, "counted-blocking-0");
+    eventually("all have started", || calls[0].load(Ordering::SeqCst) == 3);
+    assert_eq!(calls[1].load(Ordering::SeqCst), 0);
+    drop(runtime);
+    assert_eq!(calls[1].load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn runtimes_know_their_kind_and_are_told_apart() {
+    let many = Runtime::builder().workers(1).build().unwrap();
+    let one = Builder::new_current_thread().build().unwrap();
+    assert_eq!(many.handle().runtime_flavor(), RuntimeFlavor::MultiThread);
+    assert_eq!(one.handle().runtime_flavor(), RuntimeFlavor::CurrentThread);
+    assert_eq!(many.handle().id(), many.handle().clone().id());
+    assert_ne!(many.handle().id(), one.handle().id());
+    assert_eq!(one.handle().name(), None);
+    let simulated = Runtime::simulated(1);
+    let flavor = simulated.handle().runtime_flavor();
+    assert_eq!(flavor, RuntimeFlavor::CurrentThread);
+}
+
+#[test]
+fn a_runtime_ends_in_the_background_also_from_one_of_its_tasks() {
+    let outer = Runtime::builder().workers(1).build().unwrap();
+    let inner = Runtime::builder().workers(1).build().unwrap();
+    let handle = inner.handle().clone();
+    let task = handle.spawn(async move { inner.shutdown_background() });
+    // The task itself may be cancelled by the end that it asked for.
+    let _ = outer.block_on(task);
+    let last = handle.spawn(std::future::pending::<()>());
+    assert!(outer.block_on(last).unwrap_err().is_cancelled());
+
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let task = runtime.spawn(std::future::pending::<()>());
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    assert!(outer.block_on(task).unwrap_err().is_cancelled());
+}
+
+#[cfg(feature = "test-util")]
+#[test]
+fn a_paused_clock_moves_when_it_is_told_or_every_task_waits() {
+    use windlass_runtime::time::{self, Instant, sleep};
+    let mut builder = Builder::new_current_thread();
+    let paused = builder.start_paused(true).build().unwrap();
+    paused.block_on(async {
+        time::pause();
+        let began = Instant::now();
+        time::advance(Duration::from_secs(5)).await;
+        assert_eq!(began.elapsed(), Duration::from_secs(5));
+        sleep(Duration::from_secs(3600)).await;
+        assert_eq!(began.elapsed(), Duration::from_secs(3605));
+    });
+    let running = Runtime::builder().workers(1).build().unwrap();
+    let message = panic_message(|| running.block_on(async { time::pause() }));
+    assert!(message.contains("start it paused"), "{message}");
 }

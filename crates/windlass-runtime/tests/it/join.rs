@@ -435,7 +435,7 @@ fn a_handle_wakes_the_last_waker_it_was_polled_with_once() {
 fn a_chain_of_100_000_joins_needs_no_stack() {
     let runtime = Runtime::builder()
         .workers(2)
-        .stack_size(128 * 1024)
+        .thread_stack_size(128 * 1024)
         .build()
         .unwrap();
     let go = Notify::default();

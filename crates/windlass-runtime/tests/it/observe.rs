@@ -366,7 +366,7 @@ fn a_stall_in_a_workers_first_poll_is_reported() {
         .workers(1)
         .stall_threshold(Some(Duration::from_millis(20)))
         .on_stall(move |stall| sender.lock().unwrap().send(stall.clone()).unwrap())
-        .on_thread_start(move |_| waits.wait())
+        .on_worker_start(move |_| waits.wait())
         .build()
         .unwrap();
     let hangs = runtime.spawn(async move { held.wait() });

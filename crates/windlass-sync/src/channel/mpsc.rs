@@ -281,6 +281,10 @@ impl<T> Receiver<T> {
 /// The values in the batch are moved, never pinned.
 impl<T> Unpin for Receiver<T> {}
 
+// SAFETY: no method of a shared receiver gives out, reads or drops a value of the batch; the core
+// may be shared as it is.
+unsafe impl<T: std::marker::Send> Sync for Receiver<T> {}
+
 // As the core of the channel: values are moved and never touched.
 impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}

@@ -137,6 +137,11 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
+    /// Makes a channel that begins with `init`, without a receiver.
+    pub fn new(init: T) -> Sender<T> {
+        channel(init).0
+    }
+
     /// Makes `value` the newest one. If there is no receiver, it comes back and nothing changes.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         if !self.shared.has_receivers() {
@@ -186,6 +191,12 @@ impl<T> Sender<T> {
         self.shared.receivers.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of senders.
+    pub fn sender_count(&self) -> usize {
+        // Relaxed: the count is news that may be old.
+        self.shared.senders.load(Ordering::Relaxed)
+    }
+
     /// True while there is no receiver.
     pub fn is_closed(&self) -> bool {
         !self.shared.has_receivers()
@@ -202,6 +213,12 @@ impl<T> Sender<T> {
     /// True if both change the same value.
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl<T: Default> Default for Sender<T> {
+    fn default() -> Self {
+        Sender::new(T::default())
     }
 }
 
@@ -317,6 +334,11 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn blocking_changed(&mut self) -> Result<(), RecvError> {
         windlass_core::block_on(self.changed())
+    }
+
+    /// True once all senders are gone; there may be a value that was not seen.
+    pub fn is_closed(&self) -> bool {
+        self.shared.version().1
     }
 
     /// True if both see the same value.

@@ -503,6 +503,11 @@ impl<'a> SemaphorePermit<'a> {
         self.semaphore.release(rest);
     }
 
+    /// Returns the semaphore that the permits came from.
+    pub fn semaphore(&self) -> &'a Semaphore {
+        self.semaphore
+    }
+
     /// Takes over the permits of another.
     ///
     /// # Panics

@@ -662,3 +662,19 @@ fn a_loop_over_a_full_channel_gives_way() {
         "the other task ran only after {before} receives"
     );
 }
+
+#[test]
+fn a_watch_channel_may_begin_without_a_receiver_and_knows_its_senders() {
+    use windlass_sync::channel::watch;
+
+    let sender = watch::Sender::new(1);
+    assert!(sender.is_closed() && sender.send(2).is_err());
+    let mut receiver = sender.subscribe();
+    let second = sender.clone();
+    assert_eq!(sender.sender_count(), 2);
+    second.send(3).unwrap();
+    drop((sender, second));
+    assert!(receiver.is_closed(), "all senders are gone");
+    assert_eq!(*receiver.borrow_and_update(), 3);
+    assert_eq!(*watch::Sender::<u32>::default().borrow(), 0);
+}

@@ -211,3 +211,13 @@ fn a_cell_is_cloned_compared_and_emptied() {
     assert_eq!(cell.take(), Some(3));
     assert!(cell.set(5).is_ok());
 }
+
+#[test]
+fn a_permit_knows_its_semaphore() {
+    static PERMITS: Semaphore = Semaphore::const_new(1);
+    let permit = PERMITS.try_acquire().unwrap();
+    let semaphore: &'static Semaphore = permit.semaphore();
+    assert_eq!(semaphore.available_permits(), 0);
+    drop(permit);
+    assert_eq!(semaphore.available_permits(), 1);
+}

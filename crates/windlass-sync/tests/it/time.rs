@@ -384,3 +384,18 @@ fn a_dropped_waker_of_a_sleep_is_replaced() {
         .await;
     });
 }
+
+#[test]
+fn moments_go_to_the_standard_clock_and_back() {
+    let now = Instant::now();
+    let later = now + Duration::from_secs(3);
+    assert_eq!(Instant::from_std(later.into_std()), later);
+    let distance = later.into_std() - now.into_std();
+    assert_eq!(distance, Duration::from_secs(3));
+    let looked = std::time::Instant::now();
+    let own = Instant::from(looked);
+    assert!(own.saturating_duration_since(now) < Duration::from_secs(60));
+    assert!(own + Duration::from_millis(1) >= now, "one clock");
+    let never = std::time::Instant::from(Instant::never());
+    assert!(never > looked + Duration::from_secs(86_400 * 365));
+}

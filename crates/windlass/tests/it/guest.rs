@@ -157,7 +157,7 @@ fn a_simulation_has_no_tokio_and_says_so() {
         assert!(matches!(refused, GuestError::Simulated), "{refused}");
     });
     let refused = try_with_tokio(async {}).expect_err("not here either");
-    assert!(matches!(refused, GuestError::NoRuntime), "{refused}");
+    assert!(matches!(refused, GuestError::TryCurrentError), "{refused}");
 }
 
 #[test]

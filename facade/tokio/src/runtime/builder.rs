@@ -196,7 +196,7 @@ impl Builder {
     pub fn build(&mut self) -> io::Result<Runtime> {
         let runtime = match self.start_paused {
             true => windlass_runtime::Runtime::simulated(SEED),
-            false => self.native().build().map_err(io::Error::other)?,
+            false => self.native().build()?,
         };
         let identity = Identity::new(self.flavor, self.name.clone());
         Ok(Runtime::of(runtime, identity))
@@ -210,25 +210,25 @@ impl Builder {
     fn native(&self) -> windlass_runtime::Builder {
         let mut builder = match self.flavor {
             RuntimeFlavor::CurrentThread => windlass_runtime::Builder::new_current_thread(),
-            RuntimeFlavor::MultiThread => windlass_runtime::Builder::new_multi_thread()
-                .workers(self.worker_threads.unwrap_or(0)),
+            _ => windlass_runtime::Builder::new_multi_thread(),
         };
+        builder.workers(self.worker_threads.unwrap_or(0));
         let name = self.thread_name.as_ref().map(|name| name());
-        builder = builder.name(name.unwrap_or_else(|| "tokio-rt-worker".to_owned()));
+        builder.thread_name(name.unwrap_or_else(|| "tokio-rt-worker".to_owned()));
         if let Some(threads) = self.max_blocking_threads {
-            builder = builder.max_blocking_threads(threads);
+            builder.max_blocking_threads(threads);
         }
         if let Some(bytes) = self.thread_stack_size {
-            builder = builder.stack_size(bytes);
+            builder.thread_stack_size(bytes);
         }
         if let Some(time) = self.thread_keep_alive {
-            builder = builder.blocking_keep_alive(time);
+            builder.thread_keep_alive(time);
         }
         if let Some(hook) = self.on_thread_start.clone() {
-            builder = builder.on_thread_start(move |_| hook());
+            builder.on_thread_start(move || hook());
         }
         if let Some(hook) = self.on_thread_stop.clone() {
-            builder = builder.on_thread_stop(move |_| hook());
+            builder.on_thread_stop(move || hook());
         }
         builder
     }

@@ -134,9 +134,4 @@ impl Handle {
     pub fn metrics(&self) -> RuntimeMetrics {
         RuntimeMetrics::of(self.handle.clone())
     }
-
-    /// Returns true if the clock of the runtime is virtual.
-    pub(crate) fn is_paused(&self) -> bool {
-        self.handle.is_simulated()
-    }
 }

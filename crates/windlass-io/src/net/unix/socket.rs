@@ -1,6 +1,7 @@
 //! A Unix socket before it connects or listens.
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -103,6 +104,25 @@ impl UnixSocket {
             true => Err(io::Error::other(text)),
             false => Ok(()),
         }
+    }
+}
+
+/// Also in a simulation, where the socket of the kernel stays unused.
+impl AsFd for UnixSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for UnixSocket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl IntoRawFd for UnixSocket {
+    fn into_raw_fd(self) -> RawFd {
+        self.socket.into_raw_fd()
     }
 }
 

@@ -87,7 +87,7 @@ fn no_more_of_them_have_a_turn_at_once_than_was_said() {
 fn its_threads_come_when_they_are_needed_and_go() {
     let runtime = Runtime::builder()
         .workers(1)
-        .blocking_keep_alive(Duration::from_millis(20))
+        .thread_keep_alive(Duration::from_millis(20))
         .build()
         .expect("a runtime");
     let io = Dispatcher::io_of(runtime.handle());
@@ -110,7 +110,7 @@ fn its_threads_come_when_they_are_needed_and_go() {
 fn a_thread_with_a_coroutine_stays_and_the_coroutine_stays_on_it() {
     let runtime = Runtime::builder()
         .workers(1)
-        .blocking_keep_alive(Duration::from_millis(10))
+        .thread_keep_alive(Duration::from_millis(10))
         .build()
         .expect("a runtime");
     let io = Dispatcher::io_of(runtime.handle());
@@ -242,7 +242,7 @@ fn a_task_that_does_not_return_is_named_at_the_end() {
 fn idle_threads_retire_while_others_work() {
     let runtime = Runtime::builder()
         .workers(1)
-        .blocking_keep_alive(Duration::from_millis(50))
+        .thread_keep_alive(Duration::from_millis(50))
         .build()
         .expect("a runtime");
     let io = Dispatcher::io_of(runtime.handle());

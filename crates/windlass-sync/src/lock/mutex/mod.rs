@@ -213,6 +213,9 @@ pub struct OwnedMutexGuard<T: ?Sized> {
     _value: PhantomData<T>,
 }
 
+// The value is behind a pointer, and not moved with the guard.
+impl<T: ?Sized> Unpin for OwnedMutexGuard<T> {}
+
 impl<T: ?Sized> OwnedMutexGuard<T> {
     /// The caller has the permit.
     fn new(mutex: Arc<Mutex<T>>) -> OwnedMutexGuard<T> {

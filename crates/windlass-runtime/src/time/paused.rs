@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use crate::runtime::Handle;
+use super::sleep;
+use crate::handle::Handle;
 
 /// Stops the clock; has no effect in a runtime that started paused.
 ///
@@ -14,9 +15,9 @@ use crate::runtime::Handle;
 #[track_caller]
 pub fn pause() {
     assert!(
-        Handle::current().is_paused(),
+        Handle::current().is_simulated(),
         "Windlass cannot stop the clock of a running runtime; start it paused: \
-         `#[tokio::test(start_paused = true)]` or `Builder::start_paused`"
+         `#[test(start_paused = true)]` or `Builder::start_paused`"
     );
 }
 
@@ -35,5 +36,5 @@ pub fn resume() {
 /// In a runtime that did not start paused.
 pub async fn advance(time: Duration) {
     pause();
-    windlass_runtime::time::sleep(time).await;
+    sleep(time).await;
 }
