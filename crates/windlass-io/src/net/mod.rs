@@ -41,6 +41,7 @@
 mod address;
 mod datagram;
 mod dns;
+mod from_std;
 mod listener;
 mod readiness;
 pub(crate) mod simulated;
