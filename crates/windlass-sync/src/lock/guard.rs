@@ -1,5 +1,5 @@
-//! What the guards of locks share: the permits of one that keeps its lock alive, the traits by which
-//! a guard is used as its value, and the methods that narrow it to a part of the value.
+//! What the guards of locks share: the permits of one that keeps its lock alive, the traits by
+//! which a guard is used as its value, and the methods that narrow it to a part of the value.
 
 use windlass_core::sync::Arc;
 
