@@ -6,9 +6,11 @@ mod bench;
 mod contract;
 mod error;
 mod facade;
+mod folder_copy;
 mod fuzz;
 mod instructions;
 mod loom;
+mod minimal;
 mod models;
 mod process;
 mod rustdoc;
@@ -41,6 +43,7 @@ Usage: cargo xtask <command> [arguments]
   shuttle [TEST]           the shuttle runs of windlass-core, a process each
   san [--quick]            AddressSanitizer over the crates with unsafe code; --quick: what CI runs
   weaken [NAME]            breaks each line of xtask/weaken.list in a copy; its loom model must fail
+  minimal                  core, sync, runtime and io compile with the lowest versions they allow
   bench [ARGUMENTS]        measures us and our peers, writes the tables; `bench --help` says more
   soak [SECONDS]           an HTTP server under load and clients that break off: what it holds stays flat
   soak --mix [SECONDS]     every front end at once, with kills, cancels, panics and resizes, for 600 s or so long
@@ -84,6 +87,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Error> {
         "san" => san::command,
         "shuttle" => shuttle::command,
         "weaken" => weaken::command,
+        "minimal" => minimal::command,
         "bench" => bench::command,
         "soak" => soak::command,
         "instructions" => instructions::command,

@@ -9,7 +9,7 @@ use crate::models::{LOOM, SHUTTLE};
 use crate::process;
 use crate::text;
 use crate::workspace::Workspace;
-use crate::{api, contract, facade, san, surface, tidy};
+use crate::{api, contract, facade, minimal, san, surface, tidy};
 
 /// One step of the whole.
 struct Step {
@@ -50,6 +50,11 @@ const STEPS: &[Step] = &[
         name: "facade",
         about: "cargo check in facade/, and its programs print what they should",
         run: |workspace| facade::check(workspace).map(|()| Done::Passed),
+    },
+    Step {
+        name: "minimal",
+        about: "core, sync, runtime and io compile with the lowest versions they allow",
+        run: |workspace| minimal::check(workspace).map(|()| Done::Passed),
     },
     Step {
         name: "doctests",

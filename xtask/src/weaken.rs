@@ -8,9 +8,10 @@ mod list;
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::Error;
+use crate::folder_copy::FolderCopy;
 use crate::models::{self, ADVERSARY, Checker, LOOM, Model};
 use crate::process::How;
 use crate::text;
@@ -140,7 +141,7 @@ pub(crate) fn check_list(workspace: &Workspace) -> Result<Vec<ListError>, Error>
 
 /// The copy of the workspace that is weakened.
 struct Scratch {
-    root: PathBuf,
+    copy: FolderCopy,
     target: PathBuf,
 }
 
@@ -148,62 +149,17 @@ impl Scratch {
     /// Makes the copy, or brings the one of the last time up to date.
     fn of(workspace: &Workspace) -> Result<Self, Error> {
         let dir = workspace.target.join("weaken");
-        let copy = Scratch {
-            root: dir.join("src"),
-            target: dir.join("target"),
-        };
-        let files: Vec<String> = workspace
-            .files()?
-            .into_iter()
-            .filter(|file| !file.starts_with(LEFT_OUT))
-            .collect();
-        copy.remove_others(&copy.root, &files)?;
-        for file in &files {
-            copy.write(
-                file,
-                &fs::read(workspace.path(file)).map_err(Error::reading(file))?,
-            )?;
-        }
-        Ok(copy)
-    }
-
-    /// Writes a file unless it is the same already: what keeps its date is not compiled again.
-    fn write(&self, file: &str, content: &[u8]) -> Result<(), Error> {
-        let path = self.root.join(file);
-        if fs::read(&path).is_ok_and(|old| old == content) {
-            return Ok(());
-        }
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(Error::writing(parent))?;
-        }
-        fs::write(&path, content).map_err(Error::writing(path))
-    }
-
-    /// Removes what the workspace no longer has: cargo would find a forgotten test by itself.
-    fn remove_others(&self, dir: &Path, files: &[String]) -> Result<(), Error> {
-        let Ok(entries) = fs::read_dir(dir) else {
-            return Ok(());
-        };
-        for entry in entries {
-            let path = entry.map_err(Error::reading(dir))?.path();
-            if path.is_dir() {
-                self.remove_others(&path, files)?;
-            } else {
-                let relative = path
-                    .strip_prefix(&self.root)
-                    .unwrap_or(&path)
-                    .to_string_lossy();
-                // The lockfile may be one that cargo wrote for the copy.
-                let belongs = relative == "Cargo.lock"
-                    || files
-                        .binary_search_by(|file| file.as_str().cmp(&relative))
-                        .is_ok();
-                if !belongs {
-                    fs::remove_file(&path).map_err(Error::writing(&path))?;
-                }
+        let mut files = Vec::new();
+        for file in workspace.files()? {
+            if !file.starts_with(LEFT_OUT) {
+                let content = fs::read(workspace.path(&file)).map_err(Error::reading(&file))?;
+                files.push((file, content));
             }
         }
-        Ok(())
+        Ok(Scratch {
+            copy: FolderCopy::of(dir.join("src"), &files)?,
+            target: dir.join("target"),
+        })
     }
 
     /// Every model passes before anything is weakened. Also puts the full names into the entries.
@@ -257,19 +213,20 @@ impl Scratch {
     }
 
     fn build(&self, checker: Checker, packages: &[&'static str]) -> Result<Vec<Model>, Error> {
-        checker.build_in(&self.root, &self.target.join(checker.test), packages)
+        checker.build_in(&self.copy.root, &self.target.join(checker.test), packages)
     }
 
     /// Weakens, builds, runs the models of the entry, and puts the file back.
     fn try_entry(&self, entry: &Entry) -> Result<Vec<(String, f64, Outcome)>, Error> {
-        let path = self.root.join(&entry.file);
+        let path = self.copy.root.join(&entry.file);
         let original = fs::read_to_string(&path).map_err(|_| ListError::NoFile {
             name: entry.name.clone(),
             file: entry.file.clone(),
         })?;
-        self.write(&entry.file, apply(entry, &original)?.as_bytes())?;
+        self.copy
+            .write(&entry.file, apply(entry, &original)?.as_bytes())?;
         let outcomes = self.run_weakened(entry);
-        self.write(&entry.file, original.as_bytes())?;
+        self.copy.write(&entry.file, original.as_bytes())?;
         outcomes
     }
 

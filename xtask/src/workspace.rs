@@ -101,8 +101,19 @@ impl Workspace {
 
     /// What cargo knows about the packages of the workspace.
     pub(crate) fn metadata(&self) -> Result<Value, Error> {
+        self.metadata_with(&["--no-deps"])
+    }
+
+    /// What cargo knows about the packages of the workspace, and about all that they depend on.
+    pub(crate) fn whole_metadata(&self) -> Result<Value, Error> {
+        self.metadata_with(&["--locked"])
+    }
+
+    fn metadata_with(&self, arguments: &[&str]) -> Result<Value, Error> {
         let mut cargo = self.cargo();
-        cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
+        cargo
+            .args(["metadata", "--format-version", "1"])
+            .args(arguments);
         let text = process::stdout_of(cargo.stderr(Stdio::inherit()))?;
         serde_json::from_str(&text).map_err(|source| Error::Json {
             what: "cargo metadata".to_owned(),

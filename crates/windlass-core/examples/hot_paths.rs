@@ -2,25 +2,10 @@
 //!
 //! One worker, so that the count does not depend on who steals what.
 
-use std::future::poll_fn;
-use std::task::Poll;
-
 use windlass_core::sched::pool::{Config, Hooks, Pool};
-use windlass_core::task::{FutureBody, Options, SpawnRequest};
+use windlass_core::task::{FutureBody, Options, SpawnRequest, yield_now};
 
 const TIMES: u64 = 200_000;
-
-async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
 
 fn main() {
     let path = std::env::args().nth(1).unwrap_or_default();

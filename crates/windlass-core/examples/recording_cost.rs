@@ -1,29 +1,14 @@
 //! What recording costs: yields of 200 tasks under each mode, interleaved.
 //! `cargo run --release -p windlass-core --example recording_cost`
 
-use std::future::poll_fn;
-use std::task::Poll;
-
 use windlass_core::observe::Recording;
 use windlass_core::sched::pool::{Config, Hooks, Pool};
 use windlass_core::sync::clock;
-use windlass_core::task::{FutureBody, Options, SpawnRequest};
+use windlass_core::task::{FutureBody, Options, SpawnRequest, yield_now};
 
 const TASKS: u64 = 200;
 const YIELDS: u64 = 20_000;
 const ROUNDS: usize = 15;
-
-async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
 
 /// Nanoseconds per yield.
 fn measure(pool: &Pool, recording: Recording) -> f64 {

@@ -1,7 +1,6 @@
 //! Tasks: names, classes, yielding.
 
-use std::future::{Future, poll_fn};
-use std::task::Poll;
+use std::future::Future;
 use std::time::Duration;
 
 use windlass_core::task::{FutureBody, JoinHandle, Options, SpawnRequest};
@@ -15,21 +14,8 @@ pub use crate::join_set::JoinSet;
 
 pub use windlass_core::executor::local_set::{LocalJoinHandle, LocalSet, spawn_local};
 pub use windlass_core::task::{
-    AbortHandle, Budget, Class, JoinError, JoinErrorKind, Shield, TaskId as Id, shield,
+    AbortHandle, Budget, Class, JoinError, JoinErrorKind, Shield, TaskId as Id, shield, yield_now,
 };
-
-/// Gives every other ready task a turn: the task goes to the tail of its worker's queue.
-pub async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
 
 /// Runs `f`, which may block this thread; another worker takes this one's place meanwhile. Inside
 /// of it `block_on` is allowed, of this runtime's handle too.

@@ -368,11 +368,17 @@ impl<T> Mutex<T> {
     /// Takes the lock if it is free; never blocks.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        match self.0.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        had(self.0.try_lock())
+    }
+}
+
+/// Returns the guard if the lock was free, also one that a panic left behind.
+#[inline]
+fn had<G>(tried: std::sync::TryLockResult<G>) -> Option<G> {
+    match tried {
+        Ok(guard) => Some(guard),
+        Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(std::sync::TryLockError::WouldBlock) => None,
     }
 }
 
@@ -403,11 +409,7 @@ impl<T> RwLock<T> {
 
     /// Reads if there is no writer; never blocks.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        match self.0.try_read() {
-            Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        had(self.0.try_read())
     }
 }
 

@@ -49,6 +49,7 @@ mod shield;
 mod spawn_request;
 pub mod state;
 mod waker;
+mod yield_now;
 
 pub use block::{BlockCache, block_cache};
 pub use budget::{Budget, BudgetUnit, spend, unlimited};
@@ -65,6 +66,7 @@ pub(crate) use residence::Residence;
 pub use shield::{Shield, shield};
 pub use spawn_request::{BeforeFirstPoll, NoHook, SpawnRequest};
 pub use waker::with_context;
+pub use yield_now::yield_now;
 
 /// Runtime priority of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]

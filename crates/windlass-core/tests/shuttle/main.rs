@@ -15,7 +15,7 @@ use windlass_core::context;
 use windlass_core::sched::pool::{Config, Hooks, Pool, Spin};
 use windlass_core::sync::{Mutex, thread};
 use windlass_core::task::{
-    Body, Class, Ending, FutureBody, JoinHandle, Options, SpawnRequest, Unwound, shield,
+    Body, Class, Ending, FutureBody, JoinHandle, Options, SpawnRequest, Unwound, shield, yield_now,
 };
 
 fn check(schedules: usize, f: impl Fn() + Send + Sync + 'static) {
@@ -49,18 +49,6 @@ where
     F::Output: Send + 'static,
 {
     pool.spawn(SpawnRequest::new(FutureBody(future), Options::here()))
-}
-
-async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Waits until at most `awake` workers are awake: the states worth starting a race from.

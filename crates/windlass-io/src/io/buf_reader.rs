@@ -1,12 +1,13 @@
 //! A buffer before a reader.
 
 use std::fmt;
-use std::io::{self, IoSlice, SeekFrom};
+use std::io::{self, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
+use super::forward::forward_write;
 use super::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, BUFFER_SIZE, ReadBuf};
 
 pin_project! {
@@ -201,33 +202,7 @@ impl<R: AsyncRead + AsyncSeek> AsyncSeek for BufReader<R> {
 
 /// Writes go straight to what is below.
 impl<R: AsyncRead + AsyncWrite> AsyncWrite for BufReader<R> {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.get_pin_mut().poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.get_pin_mut().poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_pin_mut().poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_pin_mut().poll_shutdown(cx)
-    }
+    forward_write!(ours inner);
 }
 
 impl<R: fmt::Debug> fmt::Debug for BufReader<R> {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
+use super::forward::forward_buf_read;
 use super::futures::uninterrupted;
 use super::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, BUFFER_SIZE, ReadBuf};
 
@@ -245,13 +246,7 @@ impl<W: AsyncWrite + AsyncRead> AsyncRead for BufWriter<W> {
 }
 
 impl<W: AsyncWrite + AsyncBufRead> AsyncBufRead for BufWriter<W> {
-    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
-        self.get_pin_mut().poll_fill_buf(cx)
-    }
-
-    fn consume(self: Pin<&mut Self>, amt: usize) {
-        self.get_pin_mut().consume(amt);
-    }
+    forward_buf_read!(inner);
 }
 
 impl<W: fmt::Debug> fmt::Debug for BufWriter<W> {

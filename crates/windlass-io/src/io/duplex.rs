@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use windlass_core::sync::{Arc, Mutex};
 
+use super::forward::write_by_vectors;
 use super::simplex::AfterUnlock;
 use super::{AsyncRead, AsyncWrite, ReadBuf, SimplexStream};
 
@@ -67,13 +68,7 @@ impl AsyncRead for DuplexStream {
 }
 
 impl AsyncWrite for DuplexStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
-    }
+    write_by_vectors!();
 
     fn poll_write_vectored(
         self: Pin<&mut Self>,
@@ -84,14 +79,6 @@ impl AsyncWrite for DuplexStream {
         let written = self.write.lock().poll_put(cx, bufs, &mut after);
         after.run();
         written
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,11 +1,12 @@
 //! A stream without bytes.
 
 use std::fmt;
-use std::io::{self, IoSlice, SeekFrom};
+use std::io::{self, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use super::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf, always_ready};
+use super::sink::forgets_writes;
+use super::{AsyncBufRead, AsyncRead, AsyncSeek, ReadBuf, always_ready};
 
 /// A stream that is at its end when it is read, and takes every write and forgets it; made by
 /// [`empty`].
@@ -34,35 +35,7 @@ impl AsyncBufRead for Empty {
     fn consume(self: Pin<&mut Self>, _: usize) {}
 }
 
-impl AsyncWrite for Empty {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        always_ready(cx).map(|()| Ok(buf.len()))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        always_ready(cx).map(|()| Ok(bufs.iter().map(|buf| buf.len()).sum()))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        always_ready(cx).map(Ok)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        always_ready(cx).map(Ok)
-    }
-}
+forgets_writes!(Empty);
 
 impl AsyncSeek for Empty {
     fn start_seek(self: Pin<&mut Self>, _: SeekFrom) -> io::Result<()> {

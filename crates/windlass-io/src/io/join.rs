@@ -1,11 +1,12 @@
 //! A reader and a writer as one stream.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use super::forward::{forward_buf_read, forward_write};
 use super::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 
 /// Makes one stream of a reader and a writer.
@@ -72,41 +73,9 @@ impl<R: AsyncRead, W> AsyncRead for Join<R, W> {
 }
 
 impl<R: AsyncBufRead, W> AsyncBufRead for Join<R, W> {
-    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
-        self.project().reader.poll_fill_buf(cx)
-    }
-
-    fn consume(self: Pin<&mut Self>, amt: usize) {
-        self.project().reader.consume(amt);
-    }
+    forward_buf_read!(reader);
 }
 
 impl<R, W: AsyncWrite> AsyncWrite for Join<R, W> {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.project().writer.poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.project().writer.poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.writer.is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.project().writer.poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.project().writer.poll_shutdown(cx)
-    }
+    forward_write!(ours writer);
 }

@@ -50,6 +50,7 @@ mod copy;
 mod copy_bidirectional;
 mod duplex;
 mod empty;
+mod forward;
 mod futures;
 mod halves;
 mod interest;

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use windlass_core::task::spend;
 
+use super::forward::write_by_vectors;
 use super::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf, split};
 
 /// A pipe in memory: what is written to it can be read from it. Made by [`simplex`].
@@ -156,13 +157,7 @@ impl AsyncRead for SimplexStream {
 }
 
 impl AsyncWrite for SimplexStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
-    }
+    write_by_vectors!();
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
@@ -173,14 +168,6 @@ impl AsyncWrite for SimplexStream {
         let written = self.poll_put(cx, bufs, &mut after);
         after.run();
         written
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,7 +1,47 @@
 //! What UDP and Unix datagram sockets have in common.
 
-/// The methods of a datagram socket whose addresses are `$address`. It has `source`, `send_now`,
-/// `receive_now` and `receive_from_now`.
+use std::io;
+
+use super::simulated::Datagrams;
+use windlass_runtime::driver::{Registered, Source, unsupported};
+
+const NOT_REAL: &str =
+    "a simulated socket is none of the operating system's: this works outside of simulations only";
+
+/// A datagram socket of the kernel or of a simulation.
+#[derive(Debug)]
+pub(super) enum Socket<S: mio::event::Source> {
+    Real(Registered<S>),
+    Simulated(Datagrams),
+}
+
+impl<S: mio::event::Source> Socket<S> {
+    pub(super) fn source(&self) -> &Source {
+        match self {
+            Socket::Real(socket) => socket.source(),
+            Socket::Simulated(socket) => socket.source(),
+        }
+    }
+
+    /// Takes the socket of the kernel out of the driver.
+    pub(super) fn into_real(self) -> io::Result<S> {
+        match self {
+            Socket::Real(socket) => Ok(socket.into_socket()),
+            Socket::Simulated(_) => Err(unsupported(NOT_REAL)),
+        }
+    }
+
+    /// Returns the socket of the kernel.
+    pub(super) fn real(&self) -> io::Result<&S> {
+        match self {
+            Socket::Real(socket) => Ok(socket.socket()),
+            Socket::Simulated(_) => Err(unsupported(NOT_REAL)),
+        }
+    }
+}
+
+/// The methods of a datagram socket whose addresses are `$address`, around a [`Socket`]. It has
+/// `receive_from_now`.
 macro_rules! datagram_methods {
     ($address:ty) => {
         /// Sends a datagram to the peer that this socket is connected to. Cancel-safe: it is sent
@@ -99,6 +139,26 @@ macro_rules! datagram_methods {
                     $crate::io::read_buf::fill_chunk(buf, |chunk| self.receive_from_into(chunk));
                 result.map(|from| (count, from))
             })
+        }
+
+        fn source(&self) -> &::windlass_runtime::driver::Source {
+            self.0.source()
+        }
+
+        fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+            match &self.0 {
+                $crate::net::datagram::Socket::Real(socket) => socket.socket().send(bytes),
+                $crate::net::datagram::Socket::Simulated(socket) => socket.send(bytes),
+            }
+        }
+
+        fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+            match &self.0 {
+                $crate::net::datagram::Socket::Real(socket) => socket.socket().recv(buffer),
+                $crate::net::datagram::Socket::Simulated(socket) => {
+                    Ok(socket.receive(buffer, false)?.0)
+                }
+            }
         }
 
         fn receive_into(&self, buf: &mut $crate::io::ReadBuf<'_>) -> io::Result<()> {

@@ -88,3 +88,74 @@ impl<S: ListeningSocket> Listener<S> {
         }
     }
 }
+
+/// What a listener `$Listener(Listener)` of streams `$Stream` and the socket `$std` have in common.
+macro_rules! listener_methods {
+    ($Listener:ident, $std:ty => $Stream:ident, $address:ty) => {
+        /// Takes over a listener of the standard library, on the runtime this is called in.
+        ///
+        /// # Errors
+        /// `Unsupported` in a simulation.
+        pub fn from_std(listener: $std) -> ::std::io::Result<$Listener> {
+            listener.set_nonblocking(true)?;
+            let socket = ::mio::net::$Listener::from_std(listener);
+            let registered = ::windlass_runtime::driver::Registered::here(socket)?;
+            Ok($Listener($crate::net::listener::Listener::Real(registered)))
+        }
+
+        /// Takes the listener out of the runtime. It is in non-blocking mode: call
+        /// `set_nonblocking(false)` to wait in its methods.
+        ///
+        /// # Errors
+        /// `Unsupported` in a simulation.
+        pub fn into_std(self) -> ::std::io::Result<$std> {
+            Ok(self.0.into_socket()?.into())
+        }
+
+        /// Polls for what `accept` awaits: the last task that polled is woken.
+        pub fn poll_accept(
+            &self,
+            cx: &mut ::std::task::Context<'_>,
+        ) -> ::std::task::Poll<::std::io::Result<($Stream, $address)>> {
+            let accepted = ::std::task::ready!(self.0.poll_accept(cx));
+            ::std::task::Poll::Ready(accepted.map(|(stream, from)| ($Stream::new(stream), from)))
+        }
+
+        /// Returns the address that the listener is bound to.
+        pub fn local_addr(&self) -> ::std::io::Result<$address> {
+            self.0.local_addr()
+        }
+    };
+}
+
+/// The stream `$Incoming` of the connections `$Stream` of a `$Listener`.
+macro_rules! incoming {
+    ($Incoming:ident of $Listener:ident => $Stream:ident) => {
+        impl $Listener {
+            /// The connections as they come, as a stream that never ends. Errors are items, as
+            /// those of `accept`.
+            pub fn incoming(&self) -> $Incoming<'_> {
+                $Incoming(self)
+            }
+        }
+
+        #[doc = concat!("Connections as they come; see [`", stringify!($Listener), "::incoming`].")]
+        #[derive(Debug)]
+        #[must_use = "streams do nothing unless polled"]
+        pub struct $Incoming<'a>(&'a $Listener);
+
+        impl ::futures_core::Stream for $Incoming<'_> {
+            type Item = ::std::io::Result<$Stream>;
+
+            fn poll_next(
+                self: ::std::pin::Pin<&mut Self>,
+                cx: &mut ::std::task::Context<'_>,
+            ) -> ::std::task::Poll<Option<Self::Item>> {
+                let accepted = ::std::task::ready!(self.0.poll_accept(cx));
+                ::std::task::Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
+            }
+        }
+    };
+}
+
+pub(super) use {incoming, listener_methods};

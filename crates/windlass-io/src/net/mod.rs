@@ -43,6 +43,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 mod address;
 mod datagram;
 mod dns;
+mod from_std;
 mod listener;
 mod readiness;
 pub(crate) mod simulated;

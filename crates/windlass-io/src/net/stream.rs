@@ -430,6 +430,37 @@ macro_rules! futures_write {
     };
 }
 
+/// The traits of a whole stream `$Stream(Stream)`.
+macro_rules! stream_traits {
+    ($Stream:ident) => {
+        impl AsRef<$Stream> for $Stream {
+            fn as_ref(&self) -> &$Stream {
+                self
+            }
+        }
+
+        impl $crate::net::stream::AsStream for $Stream {
+            fn as_stream(&self) -> &$crate::net::stream::Stream {
+                &self.0
+            }
+        }
+
+        impl $crate::net::stream::AsStream for &$Stream {
+            fn as_stream(&self) -> &$crate::net::stream::Stream {
+                &self.0
+            }
+        }
+
+        $crate::net::stream::async_read!([] $Stream);
+        $crate::net::stream::async_write!([] $Stream);
+        $crate::net::stream::futures_read!([] $Stream);
+        $crate::net::stream::futures_write!([] $Stream);
+        $crate::net::stream::futures_read!([] & $Stream);
+        $crate::net::stream::futures_write!([] & $Stream);
+    };
+}
+
 pub(super) use {
-    async_read, async_write, futures_read, futures_write, reading_methods, writing_methods,
+    async_read, async_write, futures_read, futures_write, reading_methods, stream_traits,
+    writing_methods,
 };

@@ -7,15 +7,16 @@ use std::task::{Context, Poll};
 use socket2::SockRef;
 
 use super::address::{Address, ToSocketAddrs};
-use super::datagram::datagram_methods;
+use super::datagram::{Socket, datagram_methods};
 use super::dns::{first_of, resolve};
-use super::simulated::{Datagrams, Name};
+use super::from_std::from_std;
+use super::simulated::Name;
 use super::stream::ready;
 use crate::io::ReadBuf;
 use crate::net::simulated::Network;
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
-use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
+use windlass_runtime::driver::{Direction, Registered};
 
 /// A socket for UDP datagrams. All methods take `&self`: share it in an `Arc` to send in one task
 /// and receive in another.
@@ -39,13 +40,7 @@ use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct UdpSocket(Socket);
-
-#[derive(Debug)]
-enum Socket {
-    Real(Registered<mio::net::UdpSocket>),
-    Simulated(Datagrams),
-}
+pub struct UdpSocket(Socket<mio::net::UdpSocket>);
 
 /// Options that only sockets of the operating system have.
 macro_rules! real_options {
@@ -58,7 +53,7 @@ macro_rules! real_options {
         /// # Errors
         /// `Unsupported` in a simulation.
         pub fn $set(&self, value: $type) -> io::Result<()> {
-            SockRef::from(self.real()?).$socket_set(value)
+            SockRef::from(self.0.real()?).$socket_set(value)
         }
 
         #[doc = concat!("Returns what [`", stringify!($set), "`](UdpSocket::", stringify!($set),
@@ -67,7 +62,7 @@ macro_rules! real_options {
         /// # Errors
         /// `Unsupported` in a simulation.
         pub fn $get(&self) -> io::Result<$type> {
-            SockRef::from(self.real()?).$socket_get()
+            SockRef::from(self.0.real()?).$socket_get()
         }
     )+ };
 }
@@ -108,10 +103,7 @@ impl UdpSocket {
     /// # Errors
     /// `Unsupported` in a simulation.
     pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
-        match self.0 {
-            Socket::Real(socket) => Ok(socket.into_socket().into()),
-            Socket::Simulated(_) => Err(unsupported(NOT_REAL)),
-        }
+        Ok(self.0.into_real()?.into())
     }
 
     /// Makes `address` the peer: `send` goes there, and only what comes from there is received from
@@ -305,7 +297,7 @@ impl UdpSocket {
     /// # Errors
     /// `Unsupported` in a simulation, which has no groups.
     pub fn join_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
-        self.real()?.join_multicast_v4(&group, &interface)
+        self.0.real()?.join_multicast_v4(&group, &interface)
     }
 
     /// Takes a [`join_multicast_v4`](UdpSocket::join_multicast_v4) back.
@@ -313,7 +305,7 @@ impl UdpSocket {
     /// # Errors
     /// `Unsupported` in a simulation, which has no groups.
     pub fn leave_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
-        self.real()?.leave_multicast_v4(&group, &interface)
+        self.0.real()?.leave_multicast_v4(&group, &interface)
     }
 
     /// Receives what is sent to a group, too, on the interface with this number (0: the system
@@ -322,7 +314,7 @@ impl UdpSocket {
     /// # Errors
     /// `Unsupported` in a simulation, which has no groups.
     pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.real()?.join_multicast_v6(group, interface)
+        self.0.real()?.join_multicast_v6(group, interface)
     }
 
     /// Takes a [`join_multicast_v6`](UdpSocket::join_multicast_v6) back.
@@ -330,7 +322,7 @@ impl UdpSocket {
     /// # Errors
     /// `Unsupported` in a simulation, which has no groups.
     pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.real()?.leave_multicast_v6(group, interface)
+        self.0.real()?.leave_multicast_v6(group, interface)
     }
 
     real_options! {
@@ -352,7 +344,7 @@ impl UdpSocket {
     /// `Unsupported` in a simulation.
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
-        SockRef::from(self.real()?).device()
+        SockRef::from(self.0.real()?).device()
     }
 
     /// Binds the socket to a network interface, or to none again (`SO_BINDTODEVICE`).
@@ -361,41 +353,13 @@ impl UdpSocket {
     /// `Unsupported` in a simulation.
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
-        SockRef::from(self.real()?).bind_device(interface)
-    }
-
-    fn real(&self) -> io::Result<&mio::net::UdpSocket> {
-        match &self.0 {
-            Socket::Real(socket) => Ok(socket.socket()),
-            Socket::Simulated(_) => Err(unsupported(NOT_REAL)),
-        }
-    }
-
-    fn source(&self) -> &Source {
-        match &self.0 {
-            Socket::Real(socket) => socket.source(),
-            Socket::Simulated(socket) => socket.source(),
-        }
-    }
-
-    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
-        match &self.0 {
-            Socket::Real(socket) => socket.socket().send(bytes),
-            Socket::Simulated(socket) => socket.send(bytes),
-        }
+        SockRef::from(self.0.real()?).bind_device(interface)
     }
 
     fn send_to_now(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
         match &self.0 {
             Socket::Real(socket) => socket.socket().send_to(bytes, to),
             Socket::Simulated(socket) => socket.send_to(bytes, to),
-        }
-    }
-
-    fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match &self.0 {
-            Socket::Real(socket) => socket.socket().recv(buffer),
-            Socket::Simulated(socket) => Ok(socket.receive(buffer, false)?.0),
         }
     }
 
@@ -407,17 +371,7 @@ impl UdpSocket {
     }
 }
 
-impl TryFrom<std::net::UdpSocket> for UdpSocket {
-    type Error = io::Error;
-
-    /// Takes over a socket; see [`UdpSocket::from_std`].
-    fn try_from(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
-        UdpSocket::from_std(socket)
-    }
-}
-
-const NOT_REAL: &str =
-    "a simulated socket is none of the operating system's: this works outside of simulations only";
+from_std!(std::net::UdpSocket => UdpSocket);
 
 fn with_address<T>((value, name): (T, Name)) -> io::Result<(T, SocketAddr)> {
     match name {
@@ -426,7 +380,4 @@ fn with_address<T>((value, name): (T, Name)) -> io::Result<(T, SocketAddr)> {
     }
 }
 
-crate::net::readiness::descriptor!(UdpSocket, |this| match &this.0 {
-    Socket::Real(socket) => Some(socket.socket()),
-    Socket::Simulated(_) => None,
-});
+crate::net::readiness::descriptor!(UdpSocket, |this| this.0.real().ok());

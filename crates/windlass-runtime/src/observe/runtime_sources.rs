@@ -171,38 +171,21 @@ fn pool_samples(pool: &PoolSnapshot, take: &mut dyn FnMut(Sample)) {
         take(Sample::gauge("class_tasks", tasks).label("class", *class));
     }
     take(Sample::gauge("suspended_tasks", pool.suspended_tasks));
-    take(Sample::counter("polls", sum(|worker| worker.polls)));
-    take(Sample::counter(
-        "completed_tasks",
-        sum(|worker| worker.tasks_completed),
-    ));
-    take(Sample::counter(
-        "panicked_tasks",
-        sum(|worker| worker.panics),
-    ));
-    take(Sample::counter(
-        "cancelled_tasks",
-        sum(|worker| worker.cancels),
-    ));
-    take(Sample::counter(
-        "stolen_tasks",
-        sum(|worker| worker.tasks_stolen),
-    ));
-    take(Sample::counter(
-        "stolen_jobs",
-        sum(|worker| worker.forks_stolen),
-    ));
-    take(Sample::counter("overflows", sum(|worker| worker.overflows)));
-    take(Sample::counter(
-        "refused_spawns",
-        pool.inject_queue_overflows,
-    ));
-    take(Sample::counter("rescued_tasks", pool.tasks_rescued));
-    take(Sample::counter("rescued_drivers", pool.driver_rescues));
-    take(Sample::counter(
-        "blocked_without_spare",
-        pool.blocked_without_spare,
-    ));
+    for (name, count) in [
+        ("polls", sum(|worker| worker.polls)),
+        ("completed_tasks", sum(|worker| worker.tasks_completed)),
+        ("panicked_tasks", sum(|worker| worker.panics)),
+        ("cancelled_tasks", sum(|worker| worker.cancels)),
+        ("stolen_tasks", sum(|worker| worker.tasks_stolen)),
+        ("stolen_jobs", sum(|worker| worker.forks_stolen)),
+        ("overflows", sum(|worker| worker.overflows)),
+        ("refused_spawns", pool.inject_queue_overflows),
+        ("rescued_tasks", pool.tasks_rescued),
+        ("rescued_drivers", pool.driver_rescues),
+        ("blocked_without_spare", pool.blocked_without_spare),
+    ] {
+        take(Sample::counter(name, count));
+    }
 }
 
 fn worker(worker: &WorkerSnapshot) -> Entity {

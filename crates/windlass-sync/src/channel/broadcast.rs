@@ -28,11 +28,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use windlass_core::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::sync::{Arc, Mutex};
 use windlass_core::task::spend;
 
 use self::error::{RecvError, SendError, TryRecvError};
+use super::end_count::EndCount;
 use crate::lock::Notify;
 use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
@@ -61,8 +61,8 @@ fn with_receivers<T>(capacity: usize, receivers: usize) -> Sender<T> {
     let shared = Arc::new(Shared {
         capacity,
         longest_batch: (capacity / 4).clamp(1, LONGEST_BATCH),
-        senders: AtomicUsize::new(1),
-        weak_senders: AtomicUsize::new(0),
+        senders: EndCount::new(1),
+        weak_senders: EndCount::new(0),
         receivers_gone: Notify::new(),
         state: Mutex::new(State {
             slots: VecDeque::new(),
@@ -78,8 +78,8 @@ fn with_receivers<T>(capacity: usize, receivers: usize) -> Sender<T> {
 struct Shared<T> {
     capacity: usize,
     longest_batch: usize,
-    senders: AtomicUsize,
-    weak_senders: AtomicUsize,
+    senders: EndCount,
+    weak_senders: EndCount,
     /// Notified when the last receiver leaves.
     receivers_gone: Notify,
     state: Mutex<State<T>>,
@@ -225,14 +225,12 @@ impl<T> Sender<T> {
 
     /// Returns the number of senders.
     pub fn strong_count(&self) -> usize {
-        // Relaxed: the count is for users who ask, and orders nothing.
-        self.shared.senders.load(Ordering::Relaxed)
+        self.shared.senders.get()
     }
 
     /// Returns the number of weak senders.
     pub fn weak_count(&self) -> usize {
-        // Relaxed: as in `strong_count`.
-        self.shared.weak_senders.load(Ordering::Relaxed)
+        self.shared.weak_senders.get()
     }
 
     /// Sends a value to all receivers; gives how many there are. Never waits: the oldest value
@@ -298,8 +296,7 @@ impl<T> Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        // Relaxed: who clones has one, so the count cannot reach zero meanwhile.
-        self.shared.senders.fetch_add(1, Ordering::Relaxed);
+        self.shared.senders.add();
         Sender {
             shared: self.shared.clone(),
         }
@@ -308,8 +305,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        // AcqRel: pairs with the same of the others: what they sent is there before the close.
-        if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.shared.senders.remove() {
             self.shared.state.lock().closed = true;
             self.shared.notify(u64::MAX);
         }
@@ -323,45 +319,25 @@ pub struct WeakSender<T> {
 
 impl<T> WeakSender<T> {
     fn new(shared: Arc<Shared<T>>) -> WeakSender<T> {
-        // Relaxed: the count is for users who ask, and orders nothing.
-        shared.weak_senders.fetch_add(1, Ordering::Relaxed);
+        shared.weak_senders.add();
         WeakSender { shared }
     }
 
     /// Returns a sender; none if the last one is gone.
     pub fn upgrade(&self) -> Option<Sender<T>> {
-        let senders = &self.shared.senders;
-        // Relaxed: a count above zero says that the channel is open, and the sender that held it
-        // there keeps it so; zero is never left again.
-        let mut count = senders.load(Ordering::Relaxed);
-        while count > 0 {
-            let added = senders.compare_exchange_weak(
-                count,
-                count + 1,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            match added {
-                Ok(_) => {
-                    let shared = self.shared.clone();
-                    return Some(Sender { shared });
-                }
-                Err(now) => count = now,
-            }
-        }
-        None
+        self.shared.senders.add_if_any().then(|| Sender {
+            shared: self.shared.clone(),
+        })
     }
 
     /// Returns the number of senders.
     pub fn strong_count(&self) -> usize {
-        // Relaxed: as in `new`.
-        self.shared.senders.load(Ordering::Relaxed)
+        self.shared.senders.get()
     }
 
     /// Returns the number of weak senders.
     pub fn weak_count(&self) -> usize {
-        // Relaxed: as in `new`.
-        self.shared.weak_senders.load(Ordering::Relaxed)
+        self.shared.weak_senders.get()
     }
 }
 
@@ -373,8 +349,7 @@ impl<T> Clone for WeakSender<T> {
 
 impl<T> Drop for WeakSender<T> {
     fn drop(&mut self) {
-        // Relaxed: as in `new`.
-        self.shared.weak_senders.fetch_sub(1, Ordering::Relaxed);
+        let _last = self.shared.weak_senders.remove();
     }
 }
 
@@ -406,14 +381,12 @@ impl<T> Receiver<T> {
 
     /// Returns the number of senders.
     pub fn sender_strong_count(&self) -> usize {
-        // Relaxed: the count is for users who ask, and orders nothing.
-        self.shared.senders.load(Ordering::Relaxed)
+        self.shared.senders.get()
     }
 
     /// Returns the number of weak senders.
     pub fn sender_weak_count(&self) -> usize {
-        // Relaxed: as in `sender_strong_count`.
-        self.shared.weak_senders.load(Ordering::Relaxed)
+        self.shared.weak_senders.get()
     }
 
     /// A receiver of what is sent from now on.

@@ -22,10 +22,11 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::{Context, Poll, ready};
 
-use windlass_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use windlass_core::sync::{Mutex, MutexGuard, Padded};
 use windlass_core::task::spend;
 
+use super::end_count::EndCount;
 use super::error::{SendError, TryRecvError, TrySendError};
 use crate::wait_list::{Node, Notification, Status, WaitList, WakeBatch};
 
@@ -48,9 +49,10 @@ pub(super) enum Kind {
 
 pub(super) struct Core<T> {
     kind: Kind,
-    senders: AtomicUsize,
-    weak_senders: AtomicUsize,
-    receivers: AtomicUsize,
+    pub(super) senders: EndCount,
+    /// They are only counted for users who ask.
+    pub(super) weak_senders: EndCount,
+    pub(super) receivers: EndCount,
     /// A copy of the state's flag, for those who only ask.
     closed: AtomicBool,
     // Written for every value that is received: not on a line that senders need.
@@ -118,9 +120,9 @@ impl<T> Core<T> {
     pub(super) fn new(kind: Kind) -> Core<T> {
         Core {
             kind,
-            senders: AtomicUsize::new(1),
-            weak_senders: AtomicUsize::new(0),
-            receivers: AtomicUsize::new(1),
+            senders: EndCount::new(1),
+            weak_senders: EndCount::new(0),
+            receivers: EndCount::new(1),
             closed: AtomicBool::new(false),
             batch: Padded(AtomicU64::new(0)),
             state: Mutex::new(State {
@@ -172,56 +174,16 @@ impl<T> Core<T> {
 
     // ---- who holds the channel ----
 
-    pub(super) fn add_sender(&self) {
-        // Relaxed: who clones has one, so the count cannot reach zero meanwhile.
-        self.senders.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn sender_count(&self) -> usize {
-        self.senders.load(Ordering::Relaxed)
-    }
-
-    /// Adds a sender unless the last one is gone. The exchange is atomic with the subtraction in
-    /// `drop_sender`: a channel that the last sender closes never gets another.
-    pub(super) fn add_sender_if_any(&self) -> bool {
-        let mut now = self.senders.load(Ordering::Relaxed);
-        while now > 0 {
-            // Relaxed: as in `add_sender`; the count carries nothing.
-            match self.senders.compare_exchange_weak(
-                now,
-                now + 1,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return true,
-                Err(changed) => now = changed,
-            }
-        }
-        false
-    }
-
-    /// The weak senders are only counted for users who ask.
-    pub(super) fn weak_senders(&self) -> &AtomicUsize {
-        &self.weak_senders
-    }
-
-    pub(super) fn add_receiver(&self) {
-        // Relaxed: as in `add_sender`.
-        self.receivers.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// The last sender closes the channel.
     pub(super) fn drop_sender(&self) {
-        // AcqRel: pairs with the same of the others: what they sent is there before the close.
-        if self.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.senders.remove() {
             self.close();
         }
     }
 
     /// The last receiver closes the channel and drops the values that are left.
     pub(super) fn drop_receiver(&self) {
-        // AcqRel: as in `drop_sender`.
-        if self.receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.receivers.remove() {
             self.close();
             let mut state = self.state.lock();
             state.abandoned = true;
@@ -427,12 +389,8 @@ impl<T> Core<T> {
             // SAFETY: as the caller promises.
             Status::Idle => ready!(unsafe { self.send_or_wait(node, cx) }),
             _ => {
-                // SAFETY: as the caller promises; it was pushed into this list.
-                let notification = ready!(unsafe {
-                    node.poll_notified(cx, &self.state, |state| &mut state.senders)
-                });
-                node.reset();
-                match notification {
+                // SAFETY: as the caller promises; it was pushed by one of these sends.
+                match ready!(unsafe { self.poll_sender(node, cx) }) {
                     Notification::Served => Ok(()),
                     // SAFETY: rule 4: the node is not linked.
                     Notification::Released => match unsafe { node.payload(Wanted::take_value) } {
@@ -508,6 +466,23 @@ impl<T> Core<T> {
         unsafe { node.payload(Wanted::take_value) }
     }
 
+    /// What a sender that waits was told; the node is idle then.
+    ///
+    /// # Safety
+    /// The caller owns the node, and it was pushed into the list of senders.
+    #[inline]
+    unsafe fn poll_sender(
+        &self,
+        node: &Node<Wanted<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Notification> {
+        // SAFETY: as the caller promises.
+        let notification =
+            ready!(unsafe { node.poll_notified(cx, &self.state, |state| &mut state.senders) });
+        node.reset();
+        Poll::Ready(notification)
+    }
+
     // ---- reserving ----
 
     /// Reserves places if there are enough and no sender waits.
@@ -542,12 +517,8 @@ impl<T> Core<T> {
             // SAFETY: as the caller promises.
             Status::Idle => ready!(unsafe { self.reserve_or_wait(node, places, cx) }),
             _ => {
-                // SAFETY: as the caller promises; it was pushed into this list.
-                let notification = ready!(unsafe {
-                    node.poll_notified(cx, &self.state, |state| &mut state.senders)
-                });
-                node.reset();
-                match notification {
+                // SAFETY: as the caller promises; it was pushed by one of these sends.
+                match ready!(unsafe { self.poll_sender(node, cx) }) {
                     Notification::Served => Ok(()),
                     Notification::Released => Err(SendError(())),
                 }
@@ -807,8 +778,8 @@ impl<T> Core<T> {
         let mut out = f.debug_struct(name);
         out.field("kind", &self.kind)
             .field("closed", &self.is_closed())
-            .field("senders", &self.senders.load(Ordering::Relaxed))
-            .field("receivers", &self.receivers.load(Ordering::Relaxed));
+            .field("senders", &self.senders)
+            .field("receivers", &self.receivers);
         if let Some(state) = self.state.try_lock() {
             out.field("buffered", &state.buffer.len())
                 .field("waiting_senders", &state.senders.len())

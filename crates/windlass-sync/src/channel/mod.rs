@@ -19,6 +19,7 @@
 
 pub mod broadcast;
 mod core;
+mod end_count;
 mod error;
 pub mod mpmc;
 pub mod mpsc;

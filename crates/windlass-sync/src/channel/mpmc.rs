@@ -21,7 +21,6 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use windlass_core::sync::Arc;
-use windlass_core::sync::atomic::Ordering;
 
 use super::core::{Core, Kind};
 use super::error::TryRecvError;
@@ -151,12 +150,12 @@ impl<T> Receiver<T> {
 
     /// Returns the number of senders.
     pub fn sender_strong_count(&self) -> usize {
-        self.core.sender_count()
+        self.core.senders.get()
     }
 
     /// Returns the number of weak senders.
     pub fn sender_weak_count(&self) -> usize {
-        self.core.weak_senders().load(Ordering::Relaxed)
+        self.core.weak_senders.get()
     }
 
     /// True if both receive from the same channel.
@@ -167,7 +166,7 @@ impl<T> Receiver<T> {
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        self.core.add_receiver();
+        self.core.receivers.add();
         Receiver {
             core: self.core.clone(),
             node: None,

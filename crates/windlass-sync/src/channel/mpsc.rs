@@ -25,7 +25,6 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use windlass_core::sync::Arc;
-use windlass_core::sync::atomic::Ordering;
 use windlass_core::task::spend;
 
 use super::core::{Core, Kind};
@@ -250,12 +249,12 @@ impl<T> Receiver<T> {
 
     /// Returns the number of senders.
     pub fn sender_strong_count(&self) -> usize {
-        self.core.sender_count()
+        self.core.senders.get()
     }
 
     /// Returns the number of weak senders.
     pub fn sender_weak_count(&self) -> usize {
-        self.core.weak_senders().load(Ordering::Relaxed)
+        self.core.weak_senders.get()
     }
 
     #[inline]

@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use windlass_core::sync::Arc;
-use windlass_core::sync::atomic::Ordering;
 
 use super::core::{Core, Wanted};
 use super::error::{SendError, TrySendError};
@@ -82,12 +81,12 @@ impl<T> Sender<T> {
 
     /// Returns the number of senders.
     pub fn strong_count(&self) -> usize {
-        self.core.sender_count()
+        self.core.senders.get()
     }
 
     /// Returns the number of weak senders.
     pub fn weak_count(&self) -> usize {
-        self.core.weak_senders().load(Ordering::Relaxed)
+        self.core.weak_senders.get()
     }
 
     /// True if the channel keeps as many values as it may: `try_send` would hand the value back,
@@ -104,7 +103,7 @@ impl<T> Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.core.add_sender();
+        self.core.senders.add();
         Sender {
             core: self.core.clone(),
         }

@@ -24,11 +24,12 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use windlass_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use windlass_core::task::spend;
 
 use self::error::{RecvError, SendError};
+use super::end_count::EndCount;
 use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 
 const CLOSED: u64 = 1;
@@ -39,8 +40,8 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         value: RwLock::new(ManuallyDrop::new(value)),
         version: AtomicU64::new(0),
-        senders: AtomicUsize::new(1),
-        receivers: AtomicUsize::new(1),
+        senders: EndCount::new(1),
+        receivers: EndCount::new(1),
         waiters: Mutex::new(Waiters {
             receivers: WaitList::new(),
             senders: WaitList::new(),
@@ -56,8 +57,8 @@ struct Shared<T> {
     /// Taken by the destructor, and by nothing else.
     value: RwLock<ManuallyDrop<T>>,
     version: AtomicU64,
-    senders: AtomicUsize,
-    receivers: AtomicUsize,
+    senders: EndCount,
+    receivers: EndCount,
     waiters: Mutex<Waiters>,
 }
 
@@ -113,21 +114,11 @@ impl<T> Shared<T> {
     }
 
     fn subscribe(self: &Arc<Self>) -> Receiver<T> {
-        self.add_receiver();
+        self.receivers.add();
         Receiver {
             shared: self.clone(),
             seen: self.version().0,
         }
-    }
-
-    fn add_receiver(&self) {
-        // Relaxed: the count guards nothing by itself.
-        self.receivers.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn has_receivers(&self) -> bool {
-        // Acquire: pairs with the drop of the last receiver.
-        self.receivers.load(Ordering::Acquire) > 0
     }
 }
 
@@ -144,7 +135,7 @@ impl<T> Sender<T> {
 
     /// Makes `value` the newest one. If there is no receiver, it comes back and nothing changes.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        if !self.shared.has_receivers() {
+        if !self.shared.receivers.any() {
             return Err(SendError(value));
         }
         drop(self.send_replace(value));
@@ -188,7 +179,7 @@ impl<T> Sender<T> {
 
     /// Returns the number of receivers.
     pub fn receiver_count(&self) -> usize {
-        self.shared.receivers.load(Ordering::Relaxed)
+        self.shared.receivers.get()
     }
 
     /// Returns the number of senders.
@@ -199,7 +190,7 @@ impl<T> Sender<T> {
 
     /// True while there is no receiver.
     pub fn is_closed(&self) -> bool {
-        !self.shared.has_receivers()
+        !self.shared.receivers.any()
     }
 
     /// Waits until there is no receiver. Cancel-safe.
@@ -224,8 +215,7 @@ impl<T: Default> Default for Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        // Relaxed: who clones has one, so the count cannot reach zero meanwhile.
-        self.shared.senders.fetch_add(1, Ordering::Relaxed);
+        self.shared.senders.add();
         Sender {
             shared: self.shared.clone(),
         }
@@ -234,8 +224,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        // AcqRel: pairs with the same of the others: what they sent is there before the close.
-        if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.shared.senders.remove() {
             // Release: pairs with the Acquire in `version`.
             self.shared.version.fetch_or(CLOSED, Ordering::Release);
             self.shared.notify_receivers();
@@ -349,7 +338,7 @@ impl<T> Receiver<T> {
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        self.shared.add_receiver();
+        self.shared.receivers.add();
         Receiver {
             shared: self.shared.clone(),
             seen: self.seen,
@@ -359,8 +348,7 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // AcqRel: pairs with the Acquire in `has_receivers`.
-        if self.shared.receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.shared.receivers.remove() {
             in_rounds(&self.shared.waiters, |waiters, wakes| {
                 waiters
                     .senders
@@ -481,7 +469,7 @@ impl<T> Future for Closed<'_, T> {
             let waker = cx.waker().clone();
             let mut waiters = lock.lock();
             // Under the lock: the last receiver takes it after it has counted itself out.
-            if this.shared.has_receivers() {
+            if this.shared.receivers.any() {
                 // SAFETY: the node is pinned in this future, whose drop takes it out; it is idle.
                 unsafe { waiters.senders.push(&this.node, Some(waker)) };
                 return Poll::Pending;
@@ -514,7 +502,7 @@ impl<T> Shared<T> {
         f.debug_struct(name)
             .field("version", &version)
             .field("closed", &closed)
-            .field("receivers", &self.receivers.load(Ordering::Relaxed))
+            .field("receivers", &self.receivers)
             .finish()
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use windlass_core::sync::Arc;
-use windlass_core::sync::atomic::Ordering;
 
 use super::core::Core;
 use super::sender::Sender;
@@ -15,26 +14,25 @@ pub struct WeakSender<T> {
 
 impl<T> WeakSender<T> {
     pub(super) fn new(core: Arc<Core<T>>) -> WeakSender<T> {
-        // Relaxed: the count is for users who ask, and orders nothing.
-        core.weak_senders().fetch_add(1, Ordering::Relaxed);
+        core.weak_senders.add();
         WeakSender { core }
     }
 
     /// Returns a sender; none if the last one is gone.
     pub fn upgrade(&self) -> Option<Sender<T>> {
-        self.core.add_sender_if_any().then(|| Sender {
+        self.core.senders.add_if_any().then(|| Sender {
             core: self.core.clone(),
         })
     }
 
     /// Returns the number of senders.
     pub fn strong_count(&self) -> usize {
-        self.core.sender_count()
+        self.core.senders.get()
     }
 
     /// Returns the number of weak senders.
     pub fn weak_count(&self) -> usize {
-        self.core.weak_senders().load(Ordering::Relaxed)
+        self.core.weak_senders.get()
     }
 }
 
@@ -46,8 +44,7 @@ impl<T> Clone for WeakSender<T> {
 
 impl<T> Drop for WeakSender<T> {
     fn drop(&mut self) {
-        // Relaxed: as in `new`.
-        self.core.weak_senders().fetch_sub(1, Ordering::Relaxed);
+        let _last = self.core.weak_senders.remove();
     }
 }
 

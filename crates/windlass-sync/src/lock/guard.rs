@@ -1,5 +1,5 @@
-//! What the guards of locks share: the permits of one that keeps its lock alive, and the traits by
-//! which a guard is used as its value.
+//! What the guards of locks share: the permits of one that keeps its lock alive, the traits by
+//! which a guard is used as its value, and the methods that narrow it to a part of the value.
 
 use windlass_core::sync::Arc;
 
@@ -39,18 +39,11 @@ impl<L: Lock + ?Sized> Drop for OwnedPermits<L> {
     }
 }
 
-/// `Deref`, `Debug` and `Display` of a guard with a field `value`, a pointer that may be read for
-/// as long as the guard has its permits; `unique` adds `DerefMut`, for one that may be written.
+/// The traits by which a guard is used as its value. `shown` are `Debug` and `Display`. `shared`
+/// adds `Deref` for a guard with a field `value`, a pointer that may be read for as long as the
+/// guard has its permits; `unique` adds `DerefMut`, for one that may be written.
 macro_rules! guard_traits {
-    (shared [$($generics:tt)*] $Guard:ty => $Target:ident) => {
-        impl<$($generics)*> ::std::ops::Deref for $Guard {
-            type Target = $Target;
-            fn deref(&self) -> &$Target {
-                // SAFETY: the guard's permits are the right to read the value, and it has them.
-                unsafe { &*self.value }
-            }
-        }
-
+    (shown [$($generics:tt)*] $Guard:ty => $Target:ident) => {
         impl<$($generics)*> ::std::fmt::Debug for $Guard
         where
             $Target: ::std::fmt::Debug,
@@ -69,6 +62,17 @@ macro_rules! guard_traits {
             }
         }
     };
+    (shared [$($generics:tt)*] $Guard:ty => $Target:ident) => {
+        impl<$($generics)*> ::std::ops::Deref for $Guard {
+            type Target = $Target;
+            fn deref(&self) -> &$Target {
+                // SAFETY: the guard's permits are the right to read the value, and it has them.
+                unsafe { &*self.value }
+            }
+        }
+
+        $crate::lock::guard::guard_traits!(shown [$($generics)*] $Guard => $Target);
+    };
     (unique [$($generics:tt)*] $Guard:ty => $Target:ident) => {
         $crate::lock::guard::guard_traits!(shared [$($generics)*] $Guard => $Target);
 
@@ -83,3 +87,59 @@ macro_rules! guard_traits {
 }
 
 pub(super) use guard_traits;
+
+/// The methods that narrow a guard to a part of its value, for an `impl` block of the guard:
+/// `unique` and `shared` are `map` and `try_map`, `downgraded` is what a writer has beside them.
+///
+/// `$permits` takes the permits out of the guard; the guard `$Narrowed` is made of them, and of a
+/// pointer to the part, by its function `narrowed`.
+macro_rules! narrowing {
+    (unique $Whole:ident => $Part:ident: $Narrowed:ty, |$guard:ident| $permits:expr) => {
+        $crate::lock::guard::narrowing!(
+            @ "Narrows the guard to a part of its value.",
+            map, try_map, [mut] mut, $Whole => $Part: $Narrowed, |$guard| $permits
+        );
+    };
+    (shared $Whole:ident => $Part:ident: $Narrowed:ty, |$guard:ident| $permits:expr) => {
+        $crate::lock::guard::narrowing!(
+            @ "Narrows the guard to a part of its value.",
+            map, try_map, [] const, $Whole => $Part: $Narrowed, |$guard| $permits
+        );
+    };
+    (downgraded $Whole:ident => $Part:ident: $Narrowed:ty, |$guard:ident| $permits:expr) => {
+        $crate::lock::guard::narrowing!(
+            @ "Goes on as a reader of a part of the value, and lets other readers in.",
+            downgrade_map, try_downgrade_map, [] const, $Whole => $Part: $Narrowed,
+            |$guard| $permits
+        );
+    };
+    (
+        @ $what:literal, $map:ident, $try_map:ident, [$($mutable:tt)?] $pointer:tt,
+        $Whole:ident => $Part:ident: $Narrowed:ty, |$guard:ident| $permits:expr
+    ) => {
+        #[doc = $what]
+        pub fn $map<$Part: ?Sized>(
+            $($mutable)? $guard: Self,
+            part: impl FnOnce(&$($mutable)? $Whole) -> &$($mutable)? $Part,
+        ) -> $Narrowed {
+            let part: *$pointer $Part = part(&$($mutable)? $guard);
+            <$Narrowed>::narrowed($permits, part)
+        }
+
+        #[doc = $what]
+        ///
+        /// # Errors
+        /// If `part` returns none: the guard comes back.
+        pub fn $try_map<$Part: ?Sized>(
+            $($mutable)? $guard: Self,
+            part: impl FnOnce(&$($mutable)? $Whole) -> Option<&$($mutable)? $Part>,
+        ) -> Result<$Narrowed, Self> {
+            match part(&$($mutable)? $guard).map(|part| part as *$pointer $Part) {
+                Some(part) => Ok(<$Narrowed>::narrowed($permits, part)),
+                None => Err($guard),
+            }
+        }
+    };
+}
+
+pub(super) use narrowing;

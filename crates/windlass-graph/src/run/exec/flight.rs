@@ -175,13 +175,7 @@ impl RunState {
         }
         let outside = self.door_signal(component);
         let now = self.lanes.time(self.tables.components[component].lane);
-        let mut ready = self.triggers.check(
-            component,
-            self.channels.as_mut_slice(),
-            now,
-            &mut self.sinks.health,
-            outside,
-        );
+        let mut ready = self.check_trigger(component, now, outside);
         let admitted = self.admit_invocations(component, &mut ready);
         let flight = admitted.map(|()| match ready.list.is_empty() {
             true => None,

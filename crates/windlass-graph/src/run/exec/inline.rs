@@ -11,6 +11,7 @@ use crate::run::run_state::{Halt, RunState};
 use crate::run::sinks::sink::{CallEnd, LifecycleKind, Sink};
 use crate::run::sinks::trace::NONE;
 use crate::run::state::triggers::DoorSignal;
+use crate::run::state::triggers::ready::ReadyCalls;
 use windlass_plan::model::OnError;
 
 /// What is called.
@@ -108,6 +109,23 @@ impl RunState {
         self.step_by_trigger(component, now, outside, iteration)
     }
 
+    /// Asks the trigger of a component which invocations it makes.
+    #[inline]
+    pub(crate) fn check_trigger(
+        &mut self,
+        component: usize,
+        now: u64,
+        outside: DoorSignal,
+    ) -> Box<ReadyCalls> {
+        self.triggers.check(
+            component,
+            self.channels.as_mut_slice(),
+            now,
+            &mut self.sinks.health,
+            outside,
+        )
+    }
+
     /// Runs the invocations that the trigger of a component makes.
     #[inline(never)]
     fn step_by_trigger(
@@ -117,13 +135,7 @@ impl RunState {
         outside: DoorSignal,
         iteration: u64,
     ) -> Result<u64, Halt> {
-        let mut ready = self.triggers.check(
-            component,
-            self.channels.as_mut_slice(),
-            now,
-            &mut self.sinks.health,
-            outside,
-        );
+        let mut ready = self.check_trigger(component, now, outside);
         let mut invocations = 0;
         let mut result = Ok(());
         while let Some(mut inputs) = ready.list.pop_front() {

@@ -2,8 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -11,7 +9,8 @@ use super::address_of;
 use super::stream::TcpStream;
 use crate::net::address::ToSocketAddrs;
 use crate::net::dns::{first_of, resolve};
-use crate::net::listener::{Listener, ListeningSocket};
+use crate::net::from_std::from_std;
+use crate::net::listener::{Listener, ListeningSocket, incoming, listener_methods};
 use crate::net::simulated::{Name, Network};
 use crate::net::stream::Kind;
 use windlass_runtime::Handle;
@@ -72,16 +71,6 @@ impl TcpListener {
         }))
     }
 
-    /// Takes over a listener of the standard library, on the runtime this is called in.
-    ///
-    /// # Errors
-    /// `Unsupported` in a simulation.
-    pub fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
-        listener.set_nonblocking(true)?;
-        let socket = mio::net::TcpListener::from_std(listener);
-        Ok(TcpListener(Listener::Real(Registered::here(socket)?)))
-    }
-
     /// The next connection, and where it comes from. Any number of tasks may wait. Cancel-safe: a
     /// dropped wait loses none.
     ///
@@ -93,27 +82,6 @@ impl TcpListener {
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, from) = self.0.accept().await?;
         Ok((TcpStream::new(stream), from))
-    }
-
-    /// Polls for what `accept` awaits: the last task that polled is woken.
-    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        let accepted = ready!(self.0.poll_accept(cx));
-        Poll::Ready(accepted.map(|(stream, from)| (TcpStream::new(stream), from)))
-    }
-
-    /// The connections as they come, as a stream that never ends. Errors are items, as those of
-    /// `accept`.
-    pub fn incoming(&self) -> TcpIncoming<'_> {
-        TcpIncoming(self)
-    }
-
-    /// Takes the listener out of the runtime. It is in non-blocking mode: call
-    /// `set_nonblocking(false)` to wait in its methods.
-    ///
-    /// # Errors
-    /// `Unsupported` in a simulation.
-    pub fn into_std(self) -> io::Result<std::net::TcpListener> {
-        Ok(self.0.into_socket()?.into())
     }
 
     /// Returns how many routers a packet may pass (`IP_TTL`).
@@ -131,20 +99,10 @@ impl TcpListener {
         TcpListener(listener)
     }
 
-    /// Returns the address that the listener is bound to.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
+    listener_methods!(TcpListener, std::net::TcpListener => TcpStream, SocketAddr);
 }
 
-impl TryFrom<std::net::TcpListener> for TcpListener {
-    type Error = io::Error;
-
-    /// Takes over a listener that is in non-blocking mode; see [`TcpListener::from_std`].
-    fn try_from(listener: std::net::TcpListener) -> io::Result<TcpListener> {
-        TcpListener::from_std(listener)
-    }
-}
+from_std!(std::net::TcpListener => TcpListener);
 
 impl ListeningSocket for mio::net::TcpListener {
     type Connected = mio::net::TcpStream;
@@ -167,19 +125,7 @@ impl ListeningSocket for mio::net::TcpListener {
     }
 }
 
-/// Connections as they come; see [`TcpListener::incoming`].
-#[derive(Debug)]
-#[must_use = "streams do nothing unless polled"]
-pub struct TcpIncoming<'a>(&'a TcpListener);
-
-impl futures_core::Stream for TcpIncoming<'_> {
-    type Item = io::Result<TcpStream>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let accepted = ready!(self.0.poll_accept(cx));
-        Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
-    }
-}
+incoming!(TcpIncoming of TcpListener => TcpStream);
 
 fn listen(address: SocketAddr) -> io::Result<mio::net::TcpListener> {
     let socket = Socket::new(

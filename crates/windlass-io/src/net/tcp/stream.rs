@@ -15,12 +15,12 @@ use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::io::ReadBuf;
 use crate::net::address::ToSocketAddrs;
 use crate::net::dns::resolve;
+use crate::net::from_std::from_std;
 use crate::net::readiness::readiness_methods;
 use crate::net::simulated::{self, Network};
 use crate::net::split;
 use crate::net::stream::{
-    AsStream, Kind, Stream, System, async_read, async_write, futures_read, futures_write,
-    reading_methods, writing_methods,
+    AsStream, Kind, Stream, System, reading_methods, stream_traits, writing_methods,
 };
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
@@ -323,39 +323,9 @@ pub(super) async fn connected(
     Ok(Stream(Kind::Tcp(socket)))
 }
 
-impl TryFrom<std::net::TcpStream> for TcpStream {
-    type Error = io::Error;
+from_std!(std::net::TcpStream => TcpStream);
 
-    /// Takes over a stream; see [`TcpStream::from_std`].
-    fn try_from(stream: std::net::TcpStream) -> io::Result<TcpStream> {
-        TcpStream::from_std(stream)
-    }
-}
-
-impl AsRef<TcpStream> for TcpStream {
-    fn as_ref(&self) -> &TcpStream {
-        self
-    }
-}
-
-impl AsStream for TcpStream {
-    fn as_stream(&self) -> &Stream {
-        &self.0
-    }
-}
-
-impl AsStream for &TcpStream {
-    fn as_stream(&self) -> &Stream {
-        &self.0
-    }
-}
-
-async_read!([] TcpStream);
-async_write!([] TcpStream);
-futures_read!([] TcpStream);
-futures_write!([] TcpStream);
-futures_read!([] & TcpStream);
-futures_write!([] & TcpStream);
+stream_traits!(TcpStream);
 
 crate::net::readiness::descriptor!(TcpStream, |this| match &this.0.0 {
     Kind::Tcp(registered) => Some(registered.socket()),

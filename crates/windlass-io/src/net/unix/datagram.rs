@@ -5,13 +5,13 @@ use std::path::Path;
 use std::task::{Context, Poll};
 
 use super::{SocketAddr, address_of};
-use crate::net::datagram::datagram_methods;
-use crate::net::simulated::Datagrams;
+use crate::net::datagram::{Socket, datagram_methods};
+use crate::net::from_std::from_std;
 use crate::net::simulated::Network;
 use crate::net::stream::ready;
 use windlass_runtime::Handle;
 use windlass_runtime::driver::Reality;
-use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
+use windlass_runtime::driver::{Direction, Registered, unsupported};
 
 /// A socket for datagrams within a host. All methods take `&self`.
 ///
@@ -34,13 +34,7 @@ use windlass_runtime::driver::{Direction, Registered, Source, unsupported};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct UnixDatagram(Socket);
-
-#[derive(Debug)]
-enum Socket {
-    Real(Registered<mio::net::UnixDatagram>),
-    Simulated(Datagrams),
-}
+pub struct UnixDatagram(Socket<mio::net::UnixDatagram>);
 
 impl UnixDatagram {
     /// A socket at `path`, on the runtime this is called in.
@@ -107,12 +101,7 @@ impl UnixDatagram {
     /// # Errors
     /// `Unsupported` in a simulation.
     pub fn into_std(self) -> io::Result<std::os::unix::net::UnixDatagram> {
-        match self.0 {
-            Socket::Real(socket) => Ok(socket.into_socket().into()),
-            Socket::Simulated(_) => Err(unsupported(
-                "a simulated socket is none of the operating system's: this works outside of simulations only",
-            )),
-        }
+        Ok(self.0.into_real()?.into())
     }
 
     /// Makes the socket at `path` the peer: `send` goes there, and only what comes from there is
@@ -206,31 +195,10 @@ impl UnixDatagram {
         }
     }
 
-    fn source(&self) -> &Source {
-        match &self.0 {
-            Socket::Real(socket) => socket.source(),
-            Socket::Simulated(socket) => socket.source(),
-        }
-    }
-
-    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
-        match &self.0 {
-            Socket::Real(socket) => socket.socket().send(bytes),
-            Socket::Simulated(socket) => socket.send(bytes),
-        }
-    }
-
     fn send_to_now(&self, bytes: &[u8], path: &Path) -> io::Result<usize> {
         match &self.0 {
             Socket::Real(socket) => socket.socket().send_to(bytes, path),
             Socket::Simulated(socket) => socket.send_to_path(bytes, path.to_owned()),
-        }
-    }
-
-    fn receive_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match &self.0 {
-            Socket::Real(socket) => socket.socket().recv(buffer),
-            Socket::Simulated(socket) => Ok(socket.receive(buffer, false)?.0),
         }
     }
 
@@ -248,16 +216,6 @@ impl UnixDatagram {
     }
 }
 
-crate::net::readiness::descriptor!(UnixDatagram, |this| match &this.0 {
-    Socket::Real(socket) => Some(socket.socket()),
-    Socket::Simulated(_) => None,
-});
+crate::net::readiness::descriptor!(UnixDatagram, |this| this.0.real().ok());
 
-impl TryFrom<std::os::unix::net::UnixDatagram> for UnixDatagram {
-    type Error = io::Error;
-
-    /// Takes over a socket; see [`UnixDatagram::from_std`].
-    fn try_from(socket: std::os::unix::net::UnixDatagram) -> io::Result<UnixDatagram> {
-        UnixDatagram::from_std(socket)
-    }
-}
+from_std!(std::os::unix::net::UnixDatagram => UnixDatagram);

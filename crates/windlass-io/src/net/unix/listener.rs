@@ -2,12 +2,11 @@
 
 use std::io;
 use std::path::Path;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 
 use super::stream::UnixStream;
 use super::{SocketAddr, address_of};
-use crate::net::listener::{Listener, ListeningSocket};
+use crate::net::from_std::from_std;
+use crate::net::listener::{Listener, ListeningSocket, incoming, listener_methods};
 use crate::net::simulated::{Name, Network};
 use crate::net::stream::Kind;
 use windlass_runtime::Handle;
@@ -50,16 +49,6 @@ impl UnixListener {
         Ok(UnixListener(Listener::Real(Registered::here(socket)?)))
     }
 
-    /// Takes over a listener of the standard library, on the runtime this is called in.
-    ///
-    /// # Errors
-    /// `Unsupported` in a simulation.
-    pub fn from_std(listener: std::os::unix::net::UnixListener) -> io::Result<UnixListener> {
-        listener.set_nonblocking(true)?;
-        let socket = mio::net::UnixListener::from_std(listener);
-        Ok(UnixListener(Listener::Real(Registered::here(socket)?)))
-    }
-
     /// The next connection, and where it comes from. Any number of tasks may wait. Cancel-safe: a
     /// dropped wait loses none.
     ///
@@ -71,27 +60,6 @@ impl UnixListener {
         Ok((UnixStream::new(stream), from))
     }
 
-    /// Polls for what `accept` awaits: the last task that polled is woken.
-    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
-        let accepted = ready!(self.0.poll_accept(cx));
-        Poll::Ready(accepted.map(|(stream, from)| (UnixStream::new(stream), from)))
-    }
-
-    /// The connections as they come, as a stream that never ends. Errors are items, as those of
-    /// `accept`.
-    pub fn incoming(&self) -> UnixIncoming<'_> {
-        UnixIncoming(self)
-    }
-
-    /// Takes the listener out of the runtime. It is in non-blocking mode: call
-    /// `set_nonblocking(false)` to wait in its methods.
-    ///
-    /// # Errors
-    /// `Unsupported` in a simulation.
-    pub fn into_std(self) -> io::Result<std::os::unix::net::UnixListener> {
-        Ok(self.0.into_socket()?.into())
-    }
-
     /// The error that the socket keeps for the next operation, which then does not see it
     /// (`SO_ERROR`).
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
@@ -101,20 +69,10 @@ impl UnixListener {
         }
     }
 
-    /// Returns the address that the listener is bound to.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
+    listener_methods!(UnixListener, std::os::unix::net::UnixListener => UnixStream, SocketAddr);
 }
 
-impl TryFrom<std::os::unix::net::UnixListener> for UnixListener {
-    type Error = io::Error;
-
-    /// Takes over a listener; see [`UnixListener::from_std`].
-    fn try_from(listener: std::os::unix::net::UnixListener) -> io::Result<UnixListener> {
-        UnixListener::from_std(listener)
-    }
-}
+from_std!(std::os::unix::net::UnixListener => UnixListener);
 
 impl ListeningSocket for mio::net::UnixListener {
     type Connected = mio::net::UnixStream;
@@ -138,18 +96,6 @@ impl ListeningSocket for mio::net::UnixListener {
     }
 }
 
-/// Connections as they come; see [`UnixListener::incoming`].
-#[derive(Debug)]
-#[must_use = "streams do nothing unless polled"]
-pub struct UnixIncoming<'a>(&'a UnixListener);
-
-impl futures_core::Stream for UnixIncoming<'_> {
-    type Item = io::Result<UnixStream>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let accepted = ready!(self.0.poll_accept(cx));
-        Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
-    }
-}
+incoming!(UnixIncoming of UnixListener => UnixStream);
 
 crate::net::readiness::descriptor!(UnixListener, |this| this.0.socket().ok());

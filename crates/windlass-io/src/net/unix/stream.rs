@@ -6,12 +6,12 @@ use std::path::Path;
 
 use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf, gid_t, pid_t, uid_t};
 use super::{SocketAddr, address_of};
+use crate::net::from_std::from_std;
 use crate::net::readiness::readiness_methods;
 use crate::net::simulated::Network;
 use crate::net::split;
 use crate::net::stream::{
-    AsStream, Kind, Stream, System, async_read, async_write, futures_read, futures_write,
-    reading_methods, writing_methods,
+    AsStream, Kind, Stream, System, reading_methods, stream_traits, writing_methods,
 };
 use crate::os;
 use windlass_runtime::Handle;
@@ -220,39 +220,9 @@ impl UCred {
     }
 }
 
-impl TryFrom<std::os::unix::net::UnixStream> for UnixStream {
-    type Error = io::Error;
+from_std!(std::os::unix::net::UnixStream => UnixStream);
 
-    /// Takes over a stream; see [`UnixStream::from_std`].
-    fn try_from(stream: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
-        UnixStream::from_std(stream)
-    }
-}
-
-impl AsRef<UnixStream> for UnixStream {
-    fn as_ref(&self) -> &UnixStream {
-        self
-    }
-}
-
-impl AsStream for UnixStream {
-    fn as_stream(&self) -> &Stream {
-        &self.0
-    }
-}
-
-impl AsStream for &UnixStream {
-    fn as_stream(&self) -> &Stream {
-        &self.0
-    }
-}
-
-async_read!([] UnixStream);
-async_write!([] UnixStream);
-futures_read!([] UnixStream);
-futures_write!([] UnixStream);
-futures_read!([] & UnixStream);
-futures_write!([] & UnixStream);
+stream_traits!(UnixStream);
 
 crate::net::readiness::descriptor!(UnixStream, |this| match &this.0.0 {
     Kind::Unix(registered) => Some(registered.socket()),

@@ -4,15 +4,15 @@ use std::marker::PhantomData;
 
 use super::Mutex;
 use crate::lock::SemaphorePermit;
-use crate::lock::guard::{OwnedPermits, guard_traits};
+use crate::lock::guard::{OwnedPermits, guard_traits, narrowing};
 
 /// The right to a part of a [`Mutex`]'s value, from [`MutexGuard::map`](super::MutexGuard::map);
 /// the drop unlocks.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct MappedMutexGuard<'a, T: ?Sized> {
-    pub(super) permit: SemaphorePermit<'a>,
-    pub(super) value: *mut T,
-    pub(super) _value: PhantomData<&'a mut T>,
+    permit: SemaphorePermit<'a>,
+    value: *mut T,
+    _value: PhantomData<&'a mut T>,
 }
 
 // SAFETY: the guard is a unique borrow of the value.
@@ -21,36 +21,16 @@ unsafe impl<T: ?Sized + Send> Send for MappedMutexGuard<'_, T> {}
 unsafe impl<T: ?Sized + Sync> Sync for MappedMutexGuard<'_, T> {}
 
 impl<'a, T: ?Sized> MappedMutexGuard<'a, T> {
-    /// Narrows the guard to a part of its value.
-    pub fn map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> &mut U,
-    ) -> MappedMutexGuard<'a, U> {
-        let value: *mut U = part(&mut guard);
+    /// The permit is the right to the part.
+    pub(super) fn narrowed(permit: SemaphorePermit<'a>, value: *mut T) -> Self {
         MappedMutexGuard {
-            permit: guard.permit,
+            permit,
             value,
             _value: PhantomData,
         }
     }
 
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> Option<&mut U>,
-    ) -> Result<MappedMutexGuard<'a, U>, Self> {
-        let Some(value) = part(&mut guard).map(|value| value as *mut U) else {
-            return Err(guard);
-        };
-        Ok(MappedMutexGuard {
-            permit: guard.permit,
-            value,
-            _value: PhantomData,
-        })
-    }
+    narrowing!(unique T => U: MappedMutexGuard<'a, U>, |guard| guard.permit);
 }
 
 guard_traits!(unique [T: ?Sized] MappedMutexGuard<'_, T> => T);
@@ -59,8 +39,8 @@ guard_traits!(unique [T: ?Sized] MappedMutexGuard<'_, T> => T);
 /// [`OwnedMutexGuard::map`](super::OwnedMutexGuard::map); the drop unlocks.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct OwnedMappedMutexGuard<T: ?Sized, U: ?Sized = T> {
-    pub(super) permits: OwnedPermits<Mutex<T>>,
-    pub(super) value: *mut U,
+    permits: OwnedPermits<Mutex<T>>,
+    value: *mut U,
 }
 
 // SAFETY: the guard is a unique borrow of the part, and may drop the whole.
@@ -69,34 +49,12 @@ unsafe impl<T: ?Sized + Send, U: ?Sized + Send> Send for OwnedMappedMutexGuard<T
 unsafe impl<T: ?Sized + Send + Sync, U: ?Sized + Send + Sync> Sync for OwnedMappedMutexGuard<T, U> {}
 
 impl<T: ?Sized, U: ?Sized> OwnedMappedMutexGuard<T, U> {
-    /// Narrows the guard to a part of its value.
-    pub fn map<V: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut U) -> &mut V,
-    ) -> OwnedMappedMutexGuard<T, V> {
-        let value: *mut V = part(&mut guard);
-        OwnedMappedMutexGuard {
-            permits: guard.permits,
-            value,
-        }
+    /// The permits are the right to the part.
+    pub(super) fn narrowed(permits: OwnedPermits<Mutex<T>>, value: *mut U) -> Self {
+        OwnedMappedMutexGuard { permits, value }
     }
 
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<V: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut U) -> Option<&mut V>,
-    ) -> Result<OwnedMappedMutexGuard<T, V>, Self> {
-        let Some(value) = part(&mut guard).map(|value| value as *mut V) else {
-            return Err(guard);
-        };
-        Ok(OwnedMappedMutexGuard {
-            permits: guard.permits,
-            value,
-        })
-    }
+    narrowing!(unique U => V: OwnedMappedMutexGuard<T, V>, |guard| guard.permits);
 }
 
 guard_traits!(unique [T: ?Sized, U: ?Sized] OwnedMappedMutexGuard<T, U> => U);

@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use windlass_core::sync::{Arc, UnsafeCell};
 
 pub use self::mapped_guard::{MappedMutexGuard, OwnedMappedMutexGuard};
-use super::guard::{Lock, OwnedPermits};
+use super::guard::{Lock, OwnedPermits, guard_traits, narrowing};
 use super::{Semaphore, SemaphorePermit};
 
 /// Guards a value; one task at a time has it, in the order in which they came.
@@ -143,39 +143,14 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         guard.mutex
     }
 
-    /// Narrows the guard to a part of its value.
-    pub fn map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> &mut U,
-    ) -> MappedMutexGuard<'a, U> {
-        let value: *mut U = part(&mut guard);
-        guard.into_mapped(value)
-    }
-
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> Option<&mut U>,
-    ) -> Result<MappedMutexGuard<'a, U>, Self> {
-        match part(&mut guard).map(|value| value as *mut U) {
-            Some(value) => Ok(guard.into_mapped(value)),
-            None => Err(guard),
-        }
-    }
-
-    /// The permit goes on with the new guard.
-    fn into_mapped<U: ?Sized>(self, value: *mut U) -> MappedMutexGuard<'a, U> {
+    /// The permit outlives the guard.
+    fn into_permit(self) -> SemaphorePermit<'a> {
         let mutex = self.mutex;
         std::mem::forget(self);
-        MappedMutexGuard {
-            permit: SemaphorePermit::new(&mutex.semaphore, 1),
-            value,
-            _value: PhantomData,
-        }
+        SemaphorePermit::new(&mutex.semaphore, 1)
     }
+
+    narrowing!(unique T => U: MappedMutexGuard<'a, U>, |guard| guard.into_permit());
 }
 
 impl<T: ?Sized> Lock for Mutex<T> {
@@ -230,34 +205,7 @@ impl<T: ?Sized> OwnedMutexGuard<T> {
         guard.permits.lock()
     }
 
-    /// Narrows the guard to a part of its value.
-    pub fn map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> &mut U,
-    ) -> OwnedMappedMutexGuard<T, U> {
-        let value: *mut U = part(&mut guard);
-        OwnedMappedMutexGuard {
-            permits: guard.permits,
-            value,
-        }
-    }
-
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> Option<&mut U>,
-    ) -> Result<OwnedMappedMutexGuard<T, U>, Self> {
-        let Some(value) = part(&mut guard).map(|value| value as *mut U) else {
-            return Err(guard);
-        };
-        Ok(OwnedMappedMutexGuard {
-            permits: guard.permits,
-            value,
-        })
-    }
+    narrowing!(unique T => U: OwnedMappedMutexGuard<T, U>, |guard| guard.permits);
 }
 
 impl<T: ?Sized> Deref for OwnedMutexGuard<T> {
@@ -310,26 +258,5 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for OwnedMutexGuard<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl<T: ?Sized + fmt::Display> fmt::Display for OwnedMutexGuard<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
+guard_traits!(shown [T: ?Sized] MutexGuard<'_, T> => T);
+guard_traits!(shown [T: ?Sized] OwnedMutexGuard<T> => T);

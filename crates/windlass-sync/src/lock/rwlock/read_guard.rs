@@ -6,14 +6,14 @@ use windlass_core::sync::Arc;
 
 use super::RwLock;
 use crate::lock::SemaphorePermit;
-use crate::lock::guard::{OwnedPermits, guard_traits};
+use crate::lock::guard::{OwnedPermits, guard_traits, narrowing};
 
 /// The right to read a [`RwLock`]'s value, or a part of it.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
-    pub(super) permit: SemaphorePermit<'a>,
-    pub(super) value: *const T,
-    pub(super) _value: PhantomData<&'a T>,
+    permit: SemaphorePermit<'a>,
+    value: *const T,
+    _value: PhantomData<&'a T>,
 }
 
 // SAFETY: the guard is a shared borrow of the value.
@@ -24,40 +24,24 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
 impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
     /// The caller has one permit.
     pub(super) fn new(lock: &'a RwLock<T>) -> RwLockReadGuard<'a, T> {
-        RwLockReadGuard {
-            permit: SemaphorePermit::new(&lock.semaphore, 1),
-            value: lock.value.with(|value| value),
-            _value: PhantomData,
-        }
+        let permit = SemaphorePermit::new(&lock.semaphore, 1);
+        RwLockReadGuard::narrowed(permit, lock.value.with(|value| value))
     }
 
-    /// Narrows the guard to a part of its value.
-    pub fn map<U: ?Sized>(guard: Self, part: impl FnOnce(&T) -> &U) -> RwLockReadGuard<'a, U> {
-        let value: *const U = part(&guard);
+    /// The caller hands over one permit.
+    pub(super) fn narrowed(permit: SemaphorePermit<'a>, value: *const T) -> Self {
         RwLockReadGuard {
-            permit: guard.permit,
+            permit,
             value,
             _value: PhantomData,
         }
     }
 
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&T) -> Option<&U>,
-    ) -> Result<RwLockReadGuard<'a, U>, Self> {
-        let Some(value) = part(&guard).map(|value| value as *const U) else {
-            return Err(guard);
-        };
-        Ok(RwLockReadGuard {
-            permit: guard.permit,
-            value,
-            _value: PhantomData,
-        })
+    pub(super) fn into_permit(self) -> SemaphorePermit<'a> {
+        self.permit
     }
+
+    narrowing!(shared T => U: RwLockReadGuard<'a, U>, |guard| guard.permit);
 }
 
 guard_traits!(shared [T: ?Sized] RwLockReadGuard<'_, T> => T);
@@ -65,9 +49,9 @@ guard_traits!(shared [T: ?Sized] RwLockReadGuard<'_, T> => T);
 /// The right to read a [`RwLock`]'s value, or a part of it; keeps the lock alive.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct OwnedRwLockReadGuard<T: ?Sized, U: ?Sized = T> {
-    pub(super) permits: OwnedPermits<RwLock<T>>,
-    pub(super) value: *const U,
-    pub(super) _value: PhantomData<T>,
+    permits: OwnedPermits<RwLock<T>>,
+    value: *const U,
+    _value: PhantomData<T>,
 }
 
 // SAFETY: the guard is a shared borrow of the part, and may drop the whole.
@@ -79,42 +63,25 @@ impl<T: ?Sized> OwnedRwLockReadGuard<T> {
     /// The caller has one permit.
     pub(super) fn new(lock: Arc<RwLock<T>>) -> OwnedRwLockReadGuard<T> {
         let value = lock.value.with(|value| value);
-        OwnedRwLockReadGuard {
-            permits: OwnedPermits::new(lock, 1),
-            value,
-            _value: PhantomData,
-        }
+        OwnedRwLockReadGuard::narrowed(OwnedPermits::new(lock, 1), value)
     }
 }
 
 impl<T: ?Sized, U: ?Sized> OwnedRwLockReadGuard<T, U> {
-    /// Narrows the guard to a part of its value.
-    pub fn map<V: ?Sized>(guard: Self, part: impl FnOnce(&U) -> &V) -> OwnedRwLockReadGuard<T, V> {
-        let value: *const V = part(&guard);
+    /// The caller hands over one permit.
+    pub(super) fn narrowed(permits: OwnedPermits<RwLock<T>>, value: *const U) -> Self {
         OwnedRwLockReadGuard {
-            permits: guard.permits,
+            permits,
             value,
             _value: PhantomData,
         }
     }
 
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<V: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&U) -> Option<&V>,
-    ) -> Result<OwnedRwLockReadGuard<T, V>, Self> {
-        let Some(value) = part(&guard).map(|value| value as *const V) else {
-            return Err(guard);
-        };
-        Ok(OwnedRwLockReadGuard {
-            permits: guard.permits,
-            value,
-            _value: PhantomData,
-        })
+    pub(super) fn into_permits(self) -> OwnedPermits<RwLock<T>> {
+        self.permits
     }
+
+    narrowing!(shared U => V: OwnedRwLockReadGuard<T, V>, |guard| guard.permits);
 
     /// Returns the lock that this is the guard of.
     pub fn rwlock(guard: &Self) -> &Arc<RwLock<T>> {

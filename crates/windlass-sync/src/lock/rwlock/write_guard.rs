@@ -8,7 +8,7 @@ use super::RwLock;
 use super::mapped_write_guard::{OwnedRwLockMappedWriteGuard, RwLockMappedWriteGuard};
 use super::read_guard::{OwnedRwLockReadGuard, RwLockReadGuard};
 use crate::lock::SemaphorePermit;
-use crate::lock::guard::{OwnedPermits, guard_traits};
+use crate::lock::guard::{OwnedPermits, guard_traits, narrowing};
 
 /// The right to change a [`RwLock`]'s value.
 #[must_use = "the lock is released when the guard is dropped"]
@@ -33,82 +33,21 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         }
     }
 
-    /// Narrows the guard to a part of its value.
-    pub fn map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&mut T) -> &mut U,
-    ) -> RwLockMappedWriteGuard<'a, U> {
-        RwLockMappedWriteGuard::map(RwLockWriteGuard::into_mapped(guard), part)
-    }
-
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> Option<&mut U>,
-    ) -> Result<RwLockMappedWriteGuard<'a, U>, Self> {
-        let Some(value) = part(&mut guard).map(|value| value as *mut U) else {
-            return Err(guard);
-        };
-        Ok(RwLockMappedWriteGuard {
-            permit: guard.permit,
-            value,
-            _value: PhantomData,
-        })
-    }
+    narrowing!(unique T => U: RwLockMappedWriteGuard<'a, U>, |guard| guard.permit);
 
     /// Makes a guard of the type that [`RwLockWriteGuard::map`] returns, for the whole value.
     pub fn into_mapped(guard: Self) -> RwLockMappedWriteGuard<'a, T> {
-        RwLockMappedWriteGuard {
-            permit: guard.permit,
-            value: guard.value,
-            _value: PhantomData,
-        }
+        RwLockMappedWriteGuard::narrowed(guard.permit, guard.value)
     }
 
     /// Goes on as a reader, and lets other readers in; no writer comes in between.
     pub fn downgrade(mut self) -> RwLockReadGuard<'a, T> {
         // No reader comes before the last use of the value by the writer: it is over.
         self.permit.keep_one();
-        RwLockReadGuard {
-            permit: self.permit,
-            value: self.value,
-            _value: PhantomData,
-        }
+        RwLockReadGuard::narrowed(self.permit, self.value)
     }
 
-    /// Goes on as a reader of a part of the value, and lets other readers in.
-    pub fn downgrade_map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&T) -> &U,
-    ) -> RwLockReadGuard<'a, U> {
-        let value: *const U = part(&guard);
-        RwLockReadGuard {
-            value,
-            permit: guard.downgrade().permit,
-            _value: PhantomData,
-        }
-    }
-
-    /// Goes on as a reader of a part of the value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_downgrade_map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&T) -> Option<&U>,
-    ) -> Result<RwLockReadGuard<'a, U>, Self> {
-        let Some(value) = part(&guard).map(|value| value as *const U) else {
-            return Err(guard);
-        };
-        Ok(RwLockReadGuard {
-            value,
-            permit: guard.downgrade().permit,
-            _value: PhantomData,
-        })
-    }
+    narrowing!(downgraded T => U: RwLockReadGuard<'a, U>, |guard| guard.downgrade().into_permit());
 }
 
 guard_traits!(unique [T: ?Sized] RwLockWriteGuard<'_, T> => T);
@@ -135,79 +74,20 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// Narrows the guard to a part of its value.
-    pub fn map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&mut T) -> &mut U,
-    ) -> OwnedRwLockMappedWriteGuard<T, U> {
-        OwnedRwLockMappedWriteGuard::map(OwnedRwLockWriteGuard::into_mapped(guard), part)
-    }
-
-    /// Narrows the guard to a part of its value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_map<U: ?Sized>(
-        mut guard: Self,
-        part: impl FnOnce(&mut T) -> Option<&mut U>,
-    ) -> Result<OwnedRwLockMappedWriteGuard<T, U>, Self> {
-        let Some(value) = part(&mut guard).map(|value| value as *mut U) else {
-            return Err(guard);
-        };
-        Ok(OwnedRwLockMappedWriteGuard {
-            permits: guard.permits,
-            value,
-        })
-    }
+    narrowing!(unique T => U: OwnedRwLockMappedWriteGuard<T, U>, |guard| guard.permits);
 
     /// Makes a guard of the type that [`OwnedRwLockWriteGuard::map`] returns, for the whole value.
     pub fn into_mapped(guard: Self) -> OwnedRwLockMappedWriteGuard<T> {
-        OwnedRwLockMappedWriteGuard {
-            permits: guard.permits,
-            value: guard.value,
-        }
+        OwnedRwLockMappedWriteGuard::narrowed(guard.permits, guard.value)
     }
 
     /// Goes on as a reader, and lets other readers in; no writer comes in between.
     pub fn downgrade(mut self) -> OwnedRwLockReadGuard<T> {
         self.permits.keep_one();
-        OwnedRwLockReadGuard {
-            permits: self.permits,
-            value: self.value,
-            _value: PhantomData,
-        }
+        OwnedRwLockReadGuard::narrowed(self.permits, self.value)
     }
 
-    /// Goes on as a reader of a part of the value, and lets other readers in.
-    pub fn downgrade_map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&T) -> &U,
-    ) -> OwnedRwLockReadGuard<T, U> {
-        let value: *const U = part(&guard);
-        OwnedRwLockReadGuard {
-            permits: guard.downgrade().permits,
-            value,
-            _value: PhantomData,
-        }
-    }
-
-    /// Goes on as a reader of a part of the value, if there is one.
-    ///
-    /// # Errors
-    /// If `part` returns none: the guard comes back.
-    pub fn try_downgrade_map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&T) -> Option<&U>,
-    ) -> Result<OwnedRwLockReadGuard<T, U>, Self> {
-        let Some(value) = part(&guard).map(|value| value as *const U) else {
-            return Err(guard);
-        };
-        Ok(OwnedRwLockReadGuard {
-            permits: guard.downgrade().permits,
-            value,
-            _value: PhantomData,
-        })
-    }
+    narrowing!(downgraded T => U: OwnedRwLockReadGuard<T, U>, |guard| guard.downgrade().into_permits());
 
     /// Returns the lock that this is the guard of.
     pub fn rwlock(guard: &Self) -> &Arc<RwLock<T>> {
