@@ -184,8 +184,7 @@ impl<T> Sender<T> {
 
     /// Returns the number of senders.
     pub fn sender_count(&self) -> usize {
-        // Relaxed: the count is news that may be old.
-        self.shared.senders.load(Ordering::Relaxed)
+        self.shared.senders.get()
     }
 
     /// True while there is no receiver.
