@@ -203,6 +203,25 @@ fn the_last_waiter_can_be_woken_first() {
 }
 
 #[test]
+fn a_lock_that_lets_no_reader_in_is_refused() {
+    let by_new = panic_message(|| drop(RwLock::with_max_readers(1, 0)));
+    let by_const = panic_message(|| drop(RwLock::const_with_max_readers(1, 0)));
+    for message in [by_new, by_const] {
+        assert!(message.contains("with 0 readers"), "{message}");
+    }
+}
+
+#[test]
+fn debug_shows_the_data_of_a_free_lock() {
+    let (mutex, lock) = (Mutex::new(5), RwLock::new(6));
+    assert_eq!(format!("{mutex:?}"), "Mutex { data: 5 }");
+    assert_eq!(format!("{lock:?}"), "RwLock { data: 6 }");
+    let _held = (mutex.try_lock().unwrap(), lock.try_write().unwrap());
+    assert_eq!(format!("{mutex:?}"), "Mutex { data: <locked> }");
+    assert_eq!(format!("{lock:?}"), "RwLock { data: <locked> }");
+}
+
+#[test]
 fn a_cell_is_cloned_compared_and_emptied() {
     let mut cell = OnceCell::from(3);
     assert_eq!(cell.clone(), OnceCell::new_with(Some(3)));
