@@ -548,6 +548,11 @@ impl<T> Core<T> {
                 });
                 node.reset();
                 match notification {
+                    // Closed since: the receiver does not wait for what has not begun.
+                    Notification::Served if self.is_closed() => {
+                        self.release(places);
+                        Err(SendError(()))
+                    }
                     Notification::Served => Ok(()),
                     Notification::Released => Err(SendError(())),
                 }
