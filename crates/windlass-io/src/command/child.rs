@@ -149,7 +149,8 @@ impl Child {
         self.running().try_wait()
     }
 
-    /// Ends its input and waits for its end; gives the same again if it had ended before.
+    /// Ends its input and waits for its end; gives the same again if it had ended before. If the
+    /// runtime that it was started in has ended, this waits on the one it is called in.
     /// Cancel-safe.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
@@ -213,18 +214,30 @@ impl Running {
     }
 
     async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let Running {
-            child,
-            is_bound,
-            end,
-            ..
-        } = self;
-        end.source()
-            .io(Direction::Read, || match reap(child, *is_bound)? {
-                Some(status) => Ok(status),
-                None => Err(io::ErrorKind::WouldBlock.into()),
-            })
-            .await
+        loop {
+            let Running {
+                child,
+                is_bound,
+                end,
+                ..
+            } = self;
+            let ended = end.source().io(Direction::Read, || {
+                let status = reap(child, *is_bound)?;
+                status.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+            });
+            match ended.await {
+                Err(_) if end.source().state().is_shut() => self.move_here()?,
+                ended => return ended,
+            }
+        }
+    }
+
+    /// The runtime of the child has ended: from now on it is the one that this is called in.
+    fn move_here(&mut self) -> io::Result<()> {
+        let descriptor = self.end.socket().0.try_clone()?;
+        self.end = Registered::here(Descriptor(descriptor))?;
+        self.runtime = Handle::current_or_default();
+        Ok(())
     }
 }
 

@@ -59,6 +59,12 @@ impl Command {
         self
     }
 
+    /// Sets what the command sees as its own name, in place of the program's.
+    pub fn arg0(&mut self, name: impl AsRef<OsStr>) -> &mut Self {
+        self.command.arg0(name);
+        self
+    }
+
     /// Adds several arguments.
     pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
         self.command.args(arguments);
