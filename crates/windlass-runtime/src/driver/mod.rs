@@ -16,6 +16,7 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use mio::event::Source as MioSource;
@@ -60,6 +61,11 @@ pub struct IoDriver {
     registered: Mutex<AllSources>,
     graveyard: Mutex<Vec<Arc<Source>>>,
 }
+
+// What a panic leaves half done is behind locks and in atomics; the timers' way to ring, a closure,
+// only wakes.
+impl UnwindSafe for IoDriver {}
+impl RefUnwindSafe for IoDriver {}
 
 /// All sources, by address; touched when one comes or goes, and at the end.
 #[derive(Default)]
