@@ -238,8 +238,8 @@ fn a_wait_that_has_ended_stays_ready_and_passes_nothing_on() {
 
 #[test]
 fn a_lock_that_lets_no_reader_in_is_refused() {
-    let by_new = panic_message(|| drop(RwLock::with_max_readers(1, 0)));
-    let by_const = panic_message(|| drop(RwLock::const_with_max_readers(1, 0)));
+    let by_new = panic_message(|| _ = RwLock::with_max_readers(1, 0));
+    let by_const = panic_message(|| _ = RwLock::const_with_max_readers(1, 0));
     for message in [by_new, by_const] {
         assert!(message.contains("with 0 readers"), "{message}");
     }
