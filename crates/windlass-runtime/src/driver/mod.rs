@@ -5,9 +5,9 @@
 //! graveyard until no thread has an event of it in hand: the next look buries it, or the thread
 //! that gave up many, under the poller's lock and only while no event is kept for delivery.
 //!
-//! The token of an event is the address of its source. That of a *lent* descriptor, which its owner
-//! may close at any time, is only looked up: where a duplicate keeps the descriptor's file open, the
-//! kernel goes on telling of it, and no call can end that.
+//! The token of an event is the address of its source. That of a *lent* descriptor, which its
+//! owner may close at any time, is only looked up: where a duplicate keeps the descriptor's file
+//! open, the kernel goes on telling of it, and no call can end that.
 
 mod alarm_clock;
 mod reality;
