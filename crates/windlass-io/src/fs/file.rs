@@ -23,6 +23,7 @@
 use std::fs::{Metadata, Permissions};
 use std::future::{Future, poll_fn};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -33,10 +34,10 @@ use windlass_core::task::JoinHandle;
 use super::{OpenOptions, run, start};
 use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
-/// The most that one operation moves.
+/// The most that one operation moves, unless the user says otherwise.
 const MOST: usize = 1 << 20;
 
-/// The most that one operation reads ahead for a caller that wants everything.
+/// The most that one operation reads ahead for a caller that wants everything, likewise.
 const MOST_AHEAD: usize = 16 << 20;
 
 /// An open file; reads and writes go on where the last one ended.
@@ -75,6 +76,9 @@ pub struct File {
     position: u64,
     /// The next read is of a caller that wants everything up to the end.
     wants_all: bool,
+    /// Of these two the first is what the user sees.
+    most: usize,
+    most_ahead: usize,
 }
 
 #[derive(Debug, Default)]
@@ -163,16 +167,59 @@ impl File {
             under_way: UnderWay::Nothing,
             position: 0,
             wants_all: false,
+            most: MOST,
+            most_ahead: MOST_AHEAD,
         }
     }
 
-    /// The file itself, after what is under way; at the position of the last read or write.
-    pub async fn into_std(mut self) -> io::Result<std::fs::File> {
-        self.settle().await?;
+    /// The file itself, after what is under way; at the position of the last read or write. An
+    /// error of a write that was dropped is lost: `flush` reports it.
+    ///
+    /// # Panics
+    /// If an operation whose future was dropped still uses the file, and the program is out of
+    /// descriptors for another handle.
+    pub async fn into_std(mut self) -> std::fs::File {
+        // An error leaves the position where it is: there is nothing else to give.
+        let _ = self.settle().await;
+        match Arc::try_unwrap(self.file) {
+            Ok(file) => file,
+            Err(shared) => match shared.try_clone() {
+                Ok(file) => file,
+                Err(error) => panic!("no second handle for a file that is in use: {error}"),
+            },
+        }
+    }
+
+    /// The file itself, if nothing is under way and nothing was read ahead; at the position of the
+    /// last read or write.
+    ///
+    /// # Errors
+    /// Otherwise the file comes back: [`into_std`](File::into_std) waits.
+    pub fn try_into_std(mut self) -> Result<std::fs::File, File> {
+        let is_idle = matches!(self.under_way, UnderWay::Nothing | UnderWay::Written(_));
+        if !is_idle || self.ahead.len() > 0 {
+            return Err(self);
+        }
         match Arc::try_unwrap(self.file) {
             Ok(file) => Ok(file),
-            Err(shared) => shared.try_clone(),
+            Err(shared) => {
+                self.file = shared;
+                Err(self)
+            }
         }
+    }
+
+    /// Sets the most bytes that one read or write moves. Each is a trip to a blocking thread: few
+    /// bytes are slow, many take memory. None at all would look like the end, and count as one.
+    pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
+        self.most = max_buf_size.max(1);
+        self.most_ahead = self.most;
+    }
+
+    /// Returns the most bytes that one read or write moves. A read of the whole file moves more at
+    /// once, unless [`set_max_buf_size`](File::set_max_buf_size) was called.
+    pub fn max_buf_size(&self) -> usize {
+        self.most
     }
 
     /// Waits until everything, metadata too, is on the disk.
@@ -212,7 +259,12 @@ impl File {
     pub async fn try_clone(&mut self) -> io::Result<File> {
         self.settle().await?;
         let file = self.file.clone();
-        run(move || file.try_clone()).await.map(File::from_std)
+        let clone = run(move || file.try_clone()).await?;
+        Ok(File {
+            most: self.most,
+            most_ahead: self.most_ahead,
+            ..File::from_std(clone)
+        })
     }
 
     /// Ends what is under way, and brings the file's position to the user's.
@@ -234,7 +286,7 @@ impl File {
             UnderWay::Read(to_end, read) => match ready!(Pin::new(read).poll(cx)) {
                 Ok((result, bytes)) => {
                     self.ahead = ReadAhead {
-                        is_end: *to_end && result.is_ok() && bytes.len() < MOST_AHEAD,
+                        is_end: *to_end && result.is_ok() && bytes.len() < self.most_ahead,
                         bytes,
                         begin: 0,
                     };
@@ -290,10 +342,11 @@ impl File {
                 return Poll::Ready(Ok(()));
             }
             let (file, mut bytes) = (self.file.clone(), self.ahead.take_memory());
-            let count = buffer.remaining().min(MOST);
+            let count = buffer.remaining().min(self.most);
+            let most_ahead = self.most_ahead as u64;
             let read = start(move || {
                 let result = if wants_all {
-                    (&*file).take(MOST_AHEAD as u64).read_to_end(&mut bytes)
+                    (&*file).take(most_ahead).read_to_end(&mut bytes)
                 } else {
                     bytes.resize(count, 0);
                     let result = until_not_interrupted(|| (&*file).read(&mut bytes));
@@ -324,7 +377,7 @@ impl File {
             ready!(self.poll_idle(cx))?;
             let (file, back) = (self.file.clone(), self.ahead.forget());
             let mut copy = self.ahead.take_memory();
-            copy.extend_from_slice(&bytes[..bytes.len().min(MOST)]);
+            copy.extend_from_slice(&bytes[..bytes.len().min(self.most)]);
             self.under_way = UnderWay::Write(start(move || {
                 let moved = match back {
                     0 => Ok(0),
@@ -347,6 +400,25 @@ impl File {
         let file = self.file.clone();
         self.under_way = UnderWay::Seek(to, start(move || (&*file).seek(target))?);
         Ok(())
+    }
+}
+
+impl From<std::fs::File> for File {
+    /// Takes a file that is open already; see [`File::from_std`].
+    fn from(file: std::fs::File) -> File {
+        File::from_std(file)
+    }
+}
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl AsRawFd for File {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
     }
 }
 
