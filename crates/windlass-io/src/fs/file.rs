@@ -30,6 +30,7 @@ use std::task::{Context, Poll, ready};
 
 use windlass_core::sync::Arc;
 use windlass_core::task::JoinHandle;
+use windlass_sync::lock::Mutex;
 
 use super::{OpenOptions, run, start};
 use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
@@ -69,6 +70,16 @@ const MOST_AHEAD: usize = 16 << 20;
 #[derive(Debug)]
 pub struct File {
     file: Arc<std::fs::File>,
+    /// Locked by methods that share the file, such as `sync_all`.
+    inner: Mutex<Inner>,
+    /// A copy of that of `inner`, for a look without the lock.
+    most: usize,
+}
+
+/// The part of a file that one operation uses at a time.
+#[derive(Debug)]
+struct Inner {
+    file: Arc<std::fs::File>,
     /// Read, and not handed out yet.
     ahead: ReadAhead,
     under_way: UnderWay,
@@ -76,7 +87,7 @@ pub struct File {
     position: u64,
     /// The next read is of a caller that wants everything up to the end.
     wants_all: bool,
-    /// Of these two the first is what the user sees.
+    /// The most that an operation moves, and that one reads ahead.
     most: usize,
     most_ahead: usize,
 }
@@ -161,14 +172,24 @@ impl File {
 
     /// Takes a file that is open already.
     pub fn from_std(file: std::fs::File) -> File {
-        File {
-            file: Arc::new(file),
+        File::new(file, MOST, MOST_AHEAD)
+    }
+
+    fn new(file: std::fs::File, most: usize, most_ahead: usize) -> File {
+        let file = Arc::new(file);
+        let inner = Inner {
+            file: file.clone(),
             ahead: ReadAhead::default(),
             under_way: UnderWay::Nothing,
             position: 0,
             wants_all: false,
-            most: MOST,
-            most_ahead: MOST_AHEAD,
+            most,
+            most_ahead,
+        };
+        File {
+            file,
+            inner: Mutex::new(inner),
+            most,
         }
     }
 
@@ -178,9 +199,11 @@ impl File {
     /// # Panics
     /// If an operation whose future was dropped still uses the file, and the program is out of
     /// descriptors for another handle.
-    pub async fn into_std(mut self) -> std::fs::File {
+    pub async fn into_std(self) -> std::fs::File {
+        let mut inner = self.inner.into_inner();
         // An error leaves the position where it is: there is nothing else to give.
-        let _ = self.settle().await;
+        let _ = inner.settle().await;
+        drop(inner);
         match Arc::try_unwrap(self.file) {
             Ok(file) => file,
             Err(shared) => match shared.try_clone() {
@@ -196,24 +219,26 @@ impl File {
     /// # Errors
     /// Otherwise the file comes back: [`into_std`](File::into_std) waits.
     pub fn try_into_std(mut self) -> Result<std::fs::File, File> {
-        let is_idle = matches!(self.under_way, UnderWay::Nothing | UnderWay::Written(_));
-        if !is_idle || self.ahead.len() > 0 {
+        let inner = self.inner.get_mut();
+        let is_idle = matches!(inner.under_way, UnderWay::Nothing | UnderWay::Written(_));
+        // Both of them are ours; a third is that of an operation whose future was dropped.
+        if !is_idle || inner.ahead.len() > 0 || Arc::strong_count(&self.file) > 2 {
             return Err(self);
         }
+        drop(self.inner);
         match Arc::try_unwrap(self.file) {
             Ok(file) => Ok(file),
-            Err(shared) => {
-                self.file = shared;
-                Err(self)
-            }
+            Err(_) => unreachable!("only operations have others, and none begins without the file"),
         }
     }
 
     /// Sets the most bytes that one read or write moves. Each is a trip to a blocking thread: few
     /// bytes are slow, many take memory. None at all would look like the end, and count as one.
     pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
-        self.most = max_buf_size.max(1);
-        self.most_ahead = self.most;
+        let inner = self.inner.get_mut();
+        inner.most = max_buf_size.max(1);
+        inner.most_ahead = inner.most;
+        self.most = inner.most;
     }
 
     /// Returns the most bytes that one read or write moves. A read of the whole file moves more at
@@ -223,22 +248,22 @@ impl File {
     }
 
     /// Waits until everything, metadata too, is on the disk.
-    pub async fn sync_all(&mut self) -> io::Result<()> {
-        self.settle().await?;
+    pub async fn sync_all(&self) -> io::Result<()> {
+        self.inner.lock().await.settle().await?;
         let file = self.file.clone();
         run(move || file.sync_all()).await
     }
 
     /// Waits until the contents are on the disk.
-    pub async fn sync_data(&mut self) -> io::Result<()> {
-        self.settle().await?;
+    pub async fn sync_data(&self) -> io::Result<()> {
+        self.inner.lock().await.settle().await?;
         let file = self.file.clone();
         run(move || file.sync_data()).await
     }
 
     /// Cuts the file off or fills it up with zeros.
-    pub async fn set_len(&mut self, length: u64) -> io::Result<()> {
-        self.settle().await?;
+    pub async fn set_len(&self, length: u64) -> io::Result<()> {
+        self.inner.lock().await.settle().await?;
         let file = self.file.clone();
         run(move || file.set_len(length)).await
     }
@@ -256,17 +281,18 @@ impl File {
     }
 
     /// Another handle for the same open file: both share one position.
-    pub async fn try_clone(&mut self) -> io::Result<File> {
-        self.settle().await?;
+    pub async fn try_clone(&self) -> io::Result<File> {
+        let mut inner = self.inner.lock().await;
+        inner.settle().await?;
+        let (most, most_ahead) = (inner.most, inner.most_ahead);
+        drop(inner);
         let file = self.file.clone();
         let clone = run(move || file.try_clone()).await?;
-        Ok(File {
-            most: self.most,
-            most_ahead: self.most_ahead,
-            ..File::from_std(clone)
-        })
+        Ok(File::new(clone, most, most_ahead))
     }
+}
 
+impl Inner {
     /// Ends what is under way, and brings the file's position to the user's.
     async fn settle(&mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_idle(cx)).await?;
@@ -444,11 +470,11 @@ impl AsyncRead for File {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.poll_read_some(cx, buf)
+        self.inner.get_mut().poll_read_some(cx, buf)
     }
 
     fn announce_read_to_end(mut self: Pin<&mut Self>) {
-        self.wants_all = true;
+        self.inner.get_mut().wants_all = true;
     }
 }
 
@@ -458,22 +484,23 @@ impl AsyncWrite for File {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_write_some(cx, buf)
+        self.inner.get_mut().poll_write_some(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 }
 
 impl AsyncSeek for File {
     fn start_seek(mut self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
-        match self.under_way {
-            UnderWay::Nothing | UnderWay::Written(_) => self.begin_seek(position),
+        let inner = self.inner.get_mut();
+        match inner.under_way {
+            UnderWay::Nothing | UnderWay::Written(_) => inner.begin_seek(position),
             _ => Err(io::Error::other(
                 "other file operation is pending, call poll_complete before start_seek",
             )),
@@ -481,8 +508,9 @@ impl AsyncSeek for File {
     }
 
     fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
-        ready!(self.poll_idle(cx))?;
-        Poll::Ready(Ok(self.position))
+        let inner = self.inner.get_mut();
+        ready!(inner.poll_idle(cx))?;
+        Poll::Ready(Ok(inner.position))
     }
 }
 
@@ -493,7 +521,7 @@ impl futures_io::AsyncRead for File {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
-        ready!(self.poll_read_some(cx, &mut buffer))?;
+        ready!(self.inner.get_mut().poll_read_some(cx, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
 }
@@ -504,15 +532,15 @@ impl futures_io::AsyncWrite for File {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_write_some(cx, bytes)
+        self.inner.get_mut().poll_write_some(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 }
 
@@ -523,10 +551,11 @@ impl futures_io::AsyncSeek for File {
         to: SeekFrom,
     ) -> Poll<io::Result<u64>> {
         // A move to another position, of a future that was dropped, ends first.
-        let is_ours = matches!(&self.under_way, UnderWay::Seek(asked, _) if *asked == to);
+        let inner = self.inner.get_mut();
+        let is_ours = matches!(&inner.under_way, UnderWay::Seek(asked, _) if *asked == to);
         if !is_ours {
-            ready!(self.poll_idle(cx))?;
-            self.begin_seek(to)?;
+            ready!(inner.poll_idle(cx))?;
+            inner.begin_seek(to)?;
         }
         AsyncSeek::poll_complete(self, cx)
     }

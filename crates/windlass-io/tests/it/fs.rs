@@ -127,6 +127,26 @@ fn operations_move_no_more_than_the_user_allows()
 }
 
 #[test]
+fn a_shared_file_is_settled_by_what_looks_at_it()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("shared");
+    on_both(async || {
+        let path = scratch.file("shared");
+        let mut file = File::create(&path).await?;
+        // Under way, or done.
+        begin_write(&mut file, b"abcdef").await;
+        let shared = &file;
+        shared.sync_all().await?;
+        assert_eq!(shared.metadata().await?.len(), 6);
+        shared.set_len(2).await?;
+        shared.sync_data().await?;
+        assert_eq!(shared.try_clone().await?.metadata().await?.len(), 2);
+        assert_eq!(fs::read(&path).await?, b"ab");
+        Ok(())
+    })
+}
+
+#[test]
 fn an_idle_file_is_given_out_at_once() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let scratch = Scratch::new("idle");
     on_both(async || {
