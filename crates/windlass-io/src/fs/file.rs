@@ -22,7 +22,7 @@
 
 use std::fs::{Metadata, Permissions};
 use std::future::{Future, poll_fn};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::path::Path;
 use std::pin::Pin;
@@ -385,14 +385,18 @@ impl Inner {
         }
     }
 
-    fn poll_write_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if bytes.is_empty() {
+    fn poll_write_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
             return Poll::Ready(Ok(0));
         }
         loop {
             ready!(self.poll_written(cx))?;
             if let UnderWay::Written(written) = &mut self.under_way
-                && bytes.starts_with(written)
+                && begin_with(buffers, written)
             {
                 let written = std::mem::take(written);
                 let count = written.len();
@@ -403,7 +407,10 @@ impl Inner {
             ready!(self.poll_idle(cx))?;
             let (file, back) = (self.file.clone(), self.ahead.forget());
             let mut copy = self.ahead.take_memory();
-            copy.extend_from_slice(&bytes[..bytes.len().min(self.most)]);
+            for buffer in buffers {
+                let room = self.most - copy.len();
+                copy.extend_from_slice(&buffer[..buffer.len().min(room)]);
+            }
             self.under_way = UnderWay::Write(start(move || {
                 let moved = match back {
                     0 => Ok(0),
@@ -448,6 +455,18 @@ impl AsRawFd for File {
     }
 }
 
+/// True if the bytes of the buffers, one after the other, begin with those of `written`.
+fn begin_with(buffers: &[IoSlice<'_>], mut written: &[u8]) -> bool {
+    for buffer in buffers {
+        let (part, rest) = written.split_at(written.len().min(buffer.len()));
+        if !buffer.starts_with(part) {
+            return false;
+        }
+        written = rest;
+    }
+    written.is_empty()
+}
+
 fn flat<T, E>(joined: Result<io::Result<T>, E>) -> io::Result<T>
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -484,7 +503,20 @@ impl AsyncWrite for File {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.inner.get_mut().poll_write_some(cx, buf)
+        let buffers = [IoSlice::new(buf)];
+        self.inner.get_mut().poll_write_some(cx, &buffers)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.inner.get_mut().poll_write_some(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -532,7 +564,16 @@ impl futures_io::AsyncWrite for File {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.inner.get_mut().poll_write_some(cx, bytes)
+        let buffers = [IoSlice::new(bytes)];
+        self.inner.get_mut().poll_write_some(cx, &buffers)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.inner.get_mut().poll_write_some(cx, buffers)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,6 +1,6 @@
 //! Files and directories.
 
-use std::io::{ErrorKind, SeekFrom};
+use std::io::{ErrorKind, IoSlice, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -142,6 +142,43 @@ fn a_shared_file_is_settled_by_what_looks_at_it()
         shared.sync_data().await?;
         assert_eq!(shared.try_clone().await?.metadata().await?.len(), 2);
         assert_eq!(fs::read(&path).await?, b"ab");
+        Ok(())
+    })
+}
+
+#[test]
+fn several_buffers_are_one_write() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("several");
+    on_both(async || {
+        let path = scratch.file("several");
+        let mut file = File::create(&path).await?;
+        assert!(file.is_write_vectored());
+        let parts = [&b"ab"[..], b"", b"cde", b"f"].map(IoSlice::new);
+        assert_eq!(file.write_vectored(&parts).await?, 6);
+        file.set_max_buf_size(4);
+        assert_eq!(file.write_vectored(&parts).await?, 4);
+        assert_eq!(file.write_vectored(&[]).await?, 0);
+        assert_eq!(fs::read(&path).await?, b"abcdefabcd");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_dropped_write_of_several_buffers_counts_as_the_next_one()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("several-dropped");
+    on_both(async || {
+        let path = scratch.file("several");
+        let mut file = File::create(&path).await?;
+        let same = [&b"ab"[..], b"cd"].map(IoSlice::new);
+        let other = [&b"ab"[..], b"xy"].map(IoSlice::new);
+        if !begin_write(&mut file, b"abc").await {
+            assert_eq!(file.write_vectored(&same).await?, 3, "it was that write");
+        }
+        if !begin_write(&mut file, b"abc").await {
+            assert_eq!(file.write_vectored(&other).await?, 4, "another one");
+            assert_eq!(fs::read(&path).await?, b"abcabcabxy");
+        }
         Ok(())
     })
 }
