@@ -218,6 +218,10 @@ impl File {
     ///
     /// # Errors
     /// Otherwise the file comes back: [`into_std`](File::into_std) waits.
+    #[expect(
+        clippy::result_large_err,
+        reason = "tokio's signature; the file comes back"
+    )]
     pub fn try_into_std(mut self) -> Result<std::fs::File, File> {
         let inner = self.inner.get_mut();
         let is_idle = matches!(inner.under_way, UnderWay::Nothing | UnderWay::Written(_));
