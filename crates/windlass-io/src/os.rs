@@ -2,10 +2,12 @@
 #![allow(unsafe_code, reason = "system calls; see each block")]
 
 use std::io;
+use std::os::fd::{FromRawFd, RawFd};
 
 use windlass_core::sync::atomic::{AtomicI32, Ordering};
 use windlass_core::sync::{Mutex, thread};
 
+use crate::fs::File;
 use crate::io::ReadBuf;
 
 pub(crate) use libc::{
@@ -25,6 +27,17 @@ pub(crate) const SIGNALS: usize = 65;
 
 /// Where the handler writes; -1 before there is a pipe.
 static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
+
+impl FromRawFd for File {
+    /// Takes over a descriptor of a file that is open already.
+    ///
+    /// # Safety
+    /// The descriptor is open, and the caller owns it.
+    unsafe fn from_raw_fd(descriptor: RawFd) -> File {
+        // SAFETY: as the caller promises.
+        File::from_std(unsafe { std::fs::File::from_raw_fd(descriptor) })
+    }
+}
 
 extern "C" fn on_signal(signal: libc::c_int) {
     let pipe = SIGNAL_PIPE.load(Ordering::Relaxed);

@@ -113,7 +113,7 @@ impl<P> Node<P> {
 
     /// The owner notifies itself, so that its next poll or its drop finds it so.
     pub(crate) fn notify_self(&self, notification: Notification) {
-        // Relaxed: the node is idle, and so its owner's alone.
+        // Relaxed: the node is idle or notified, and so its owner's alone.
         self.status
             .store(status_of(notification), Ordering::Relaxed);
     }
@@ -279,9 +279,13 @@ impl<P> WaitList<P> {
     }
 
     /// Notifies the waiter that came last, as `notify_front` does the first one.
-    pub(crate) fn notify_back(&mut self, notification: Notification) -> Option<Option<Waker>> {
+    pub(crate) fn notify_back(
+        &mut self,
+        notification: Notification,
+        hand_over: impl FnOnce(&mut P),
+    ) -> Option<Option<Waker>> {
         let node = self.back?;
-        Some(self.notify(node, notification, |_| ()))
+        Some(self.notify(node, notification, hand_over))
     }
 
     /// Rule 1: a node of this list.

@@ -149,7 +149,8 @@ impl Child {
         self.running().try_wait()
     }
 
-    /// Ends its input and waits for its end; gives the same again if it had ended before.
+    /// Ends its input and waits for its end; gives the same again if it had ended before. If the
+    /// runtime that it was started in has ended, this waits on the one it is called in.
     /// Cancel-safe.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
@@ -215,22 +216,34 @@ impl Running {
     }
 
     async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let Running {
-            child,
-            is_bound,
-            is_reaped,
-            end,
-            ..
-        } = self;
-        let status = end
-            .source()
-            .io(Direction::Read, || match reap(child, *is_bound)? {
-                Some(status) => Ok(status),
-                None => Err(io::ErrorKind::WouldBlock.into()),
-            })
-            .await?;
-        *is_reaped = true;
-        Ok(status)
+        loop {
+            let Running {
+                child,
+                is_bound,
+                is_reaped,
+                end,
+                ..
+            } = self;
+            let ended = end.source().io(Direction::Read, || {
+                let status = reap(child, *is_bound)?;
+                status.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+            });
+            match ended.await {
+                Err(_) if end.source().state().is_shut() => self.move_here()?,
+                ended => {
+                    *is_reaped |= ended.is_ok();
+                    return ended;
+                }
+            }
+        }
+    }
+
+    /// The runtime of the child has ended: from now on it is the one that this is called in.
+    fn move_here(&mut self) -> io::Result<()> {
+        let descriptor = self.end.socket().0.try_clone()?;
+        self.end = Registered::here(Descriptor(descriptor))?;
+        self.runtime = Handle::current_or_default();
+        Ok(())
     }
 }
 

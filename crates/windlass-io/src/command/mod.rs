@@ -59,6 +59,12 @@ impl Command {
         self
     }
 
+    /// Sets what the command sees as its own name, in place of the program's.
+    pub fn arg0(&mut self, name: impl AsRef<OsStr>) -> &mut Self {
+        self.command.arg0(name);
+        self
+    }
+
     /// Adds several arguments.
     pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
         self.command.args(arguments);
@@ -139,12 +145,6 @@ impl Command {
     /// has no effect.
     pub fn end_with_program(&mut self, bound: bool) -> &mut Self {
         self.bound = bound;
-        self
-    }
-
-    /// Sets the name that the command sees as its own, instead of its path.
-    pub fn arg0(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
-        self.command.arg0(arg);
         self
     }
 

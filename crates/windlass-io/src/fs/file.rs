@@ -22,7 +22,7 @@
 
 use std::fs::{FileTimes, Metadata, Permissions};
 use std::future::{Future, poll_fn};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::pin::Pin;
@@ -30,14 +30,15 @@ use std::task::{Context, Poll, ready};
 
 use windlass_core::sync::Arc;
 use windlass_core::task::JoinHandle;
+use windlass_sync::lock::Mutex;
 
 use super::{OpenOptions, run, start};
 use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
-/// The most that one operation moves.
+/// The most that one operation moves, unless the user says otherwise.
 const MOST: usize = 1 << 20;
 
-/// The most that one operation reads ahead for a caller that wants everything.
+/// The most that one operation reads ahead for a caller that wants everything, likewise.
 const MOST_AHEAD: usize = 16 << 20;
 
 /// An open file; reads and writes go on where the last one ended.
@@ -69,6 +70,16 @@ const MOST_AHEAD: usize = 16 << 20;
 #[derive(Debug)]
 pub struct File {
     file: Arc<std::fs::File>,
+    /// Locked by methods that share the file, such as `sync_all`.
+    inner: Mutex<Inner>,
+    /// A copy of that of `inner`, for a look without the lock.
+    most: usize,
+}
+
+/// The part of a file that one operation uses at a time.
+#[derive(Debug)]
+struct Inner {
+    file: Arc<std::fs::File>,
     /// Read, and not handed out yet.
     ahead: ReadAhead,
     under_way: UnderWay,
@@ -76,6 +87,9 @@ pub struct File {
     position: u64,
     /// The next read is of a caller that wants everything up to the end.
     wants_all: bool,
+    /// The most that an operation moves, and that one reads ahead.
+    most: usize,
+    most_ahead: usize,
 }
 
 #[derive(Debug, Default)]
@@ -171,41 +185,102 @@ impl File {
 
     /// Takes a file that is open already.
     pub fn from_std(file: std::fs::File) -> File {
-        File {
-            file: Arc::new(file),
+        File::new(file, MOST, MOST_AHEAD)
+    }
+
+    fn new(file: std::fs::File, most: usize, most_ahead: usize) -> File {
+        let file = Arc::new(file);
+        let inner = Inner {
+            file: file.clone(),
             ahead: ReadAhead::default(),
             under_way: UnderWay::Nothing,
             position: 0,
             wants_all: false,
+            most,
+            most_ahead,
+        };
+        File {
+            file,
+            inner: Mutex::new(inner),
+            most,
         }
     }
 
-    /// The file itself, after what is under way; at the position of the last read or write.
-    pub async fn into_std(mut self) -> io::Result<std::fs::File> {
-        self.settle().await?;
+    /// The file itself, after what is under way; at the position of the last read or write. An
+    /// error of a write that was dropped is lost: `flush` reports it.
+    ///
+    /// # Panics
+    /// If an operation whose future was dropped still uses the file, and the program is out of
+    /// descriptors for another handle.
+    pub async fn into_std(self) -> std::fs::File {
+        let mut inner = self.inner.into_inner();
+        // An error leaves the position where it is: there is nothing else to give.
+        let _ = inner.settle().await;
+        drop(inner);
+        match Arc::try_unwrap(self.file) {
+            Ok(file) => file,
+            Err(shared) => match shared.try_clone() {
+                Ok(file) => file,
+                Err(error) => panic!("no second handle for a file that is in use: {error}"),
+            },
+        }
+    }
+
+    /// The file itself, if nothing is under way and nothing was read ahead; at the position of the
+    /// last read or write.
+    ///
+    /// # Errors
+    /// Otherwise the file comes back: [`into_std`](File::into_std) waits.
+    #[expect(
+        clippy::result_large_err,
+        reason = "tokio's signature; the file comes back"
+    )]
+    pub fn try_into_std(mut self) -> Result<std::fs::File, File> {
+        let inner = self.inner.get_mut();
+        let is_idle = matches!(inner.under_way, UnderWay::Nothing | UnderWay::Written(_));
+        // Both of them are ours; a third is that of an operation whose future was dropped.
+        if !is_idle || inner.ahead.len() > 0 || Arc::strong_count(&self.file) > 2 {
+            return Err(self);
+        }
+        drop(self.inner);
         match Arc::try_unwrap(self.file) {
             Ok(file) => Ok(file),
-            Err(shared) => shared.try_clone(),
+            Err(_) => unreachable!("only operations have others, and none begins without the file"),
         }
+    }
+
+    /// Sets the most bytes that one read or write moves. Each is a trip to a blocking thread: few
+    /// bytes are slow, many take memory. None at all would look like the end, and count as one.
+    pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
+        let inner = self.inner.get_mut();
+        inner.most = max_buf_size.max(1);
+        inner.most_ahead = inner.most;
+        self.most = inner.most;
+    }
+
+    /// Returns the most bytes that one read or write moves. A read of the whole file moves more at
+    /// once, unless [`set_max_buf_size`](File::set_max_buf_size) was called.
+    pub fn max_buf_size(&self) -> usize {
+        self.most
     }
 
     /// Waits until everything, metadata too, is on the disk.
-    pub async fn sync_all(&mut self) -> io::Result<()> {
-        self.settle().await?;
+    pub async fn sync_all(&self) -> io::Result<()> {
+        self.inner.lock().await.settle().await?;
         let file = self.file.clone();
         run(move || file.sync_all()).await
     }
 
     /// Waits until the contents are on the disk.
-    pub async fn sync_data(&mut self) -> io::Result<()> {
-        self.settle().await?;
+    pub async fn sync_data(&self) -> io::Result<()> {
+        self.inner.lock().await.settle().await?;
         let file = self.file.clone();
         run(move || file.sync_data()).await
     }
 
     /// Cuts the file off or fills it up with zeros.
-    pub async fn set_len(&mut self, length: u64) -> io::Result<()> {
-        self.settle().await?;
+    pub async fn set_len(&self, length: u64) -> io::Result<()> {
+        self.inner.lock().await.settle().await?;
         let file = self.file.clone();
         run(move || file.set_len(length)).await
     }
@@ -238,12 +313,18 @@ impl File {
     }
 
     /// Another handle for the same open file: both share one position.
-    pub async fn try_clone(&mut self) -> io::Result<File> {
-        self.settle().await?;
+    pub async fn try_clone(&self) -> io::Result<File> {
+        let mut inner = self.inner.lock().await;
+        inner.settle().await?;
+        let (most, most_ahead) = (inner.most, inner.most_ahead);
+        drop(inner);
         let file = self.file.clone();
-        run(move || file.try_clone()).await.map(File::from_std)
+        let clone = run(move || file.try_clone()).await?;
+        Ok(File::new(clone, most, most_ahead))
     }
+}
 
+impl Inner {
     /// Ends what is under way, and brings the file's position to the user's.
     async fn settle(&mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_idle(cx)).await?;
@@ -263,7 +344,7 @@ impl File {
             UnderWay::Read(to_end, read) => match ready!(Pin::new(read).poll(cx)) {
                 Ok((result, bytes)) => {
                     self.ahead = ReadAhead {
-                        is_end: *to_end && result.is_ok() && bytes.len() < MOST_AHEAD,
+                        is_end: *to_end && result.is_ok() && bytes.len() < self.most_ahead,
                         bytes,
                         begin: 0,
                     };
@@ -319,10 +400,11 @@ impl File {
                 return Poll::Ready(Ok(()));
             }
             let (file, mut bytes) = (self.file.clone(), self.ahead.take_memory());
-            let count = buffer.remaining().min(MOST);
+            let count = buffer.remaining().min(self.most);
+            let most_ahead = self.most_ahead as u64;
             let read = start(move || {
                 let result = if wants_all {
-                    (&*file).take(MOST_AHEAD as u64).read_to_end(&mut bytes)
+                    (&*file).take(most_ahead).read_to_end(&mut bytes)
                 } else {
                     bytes.resize(count, 0);
                     let result = until_not_interrupted(|| (&*file).read(&mut bytes));
@@ -335,14 +417,18 @@ impl File {
         }
     }
 
-    fn poll_write_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if bytes.is_empty() {
+    fn poll_write_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
             return Poll::Ready(Ok(0));
         }
         loop {
             ready!(self.poll_written(cx))?;
             if let UnderWay::Written(written) = &mut self.under_way
-                && bytes.starts_with(written)
+                && begin_with(buffers, written)
             {
                 let written = std::mem::take(written);
                 let count = written.len();
@@ -353,7 +439,10 @@ impl File {
             ready!(self.poll_idle(cx))?;
             let (file, back) = (self.file.clone(), self.ahead.forget());
             let mut copy = self.ahead.take_memory();
-            copy.extend_from_slice(&bytes[..bytes.len().min(MOST)]);
+            for buffer in buffers {
+                let room = self.most - copy.len();
+                copy.extend_from_slice(&buffer[..buffer.len().min(room)]);
+            }
             self.under_way = UnderWay::Write(start(move || {
                 let moved = match back {
                     0 => Ok(0),
@@ -380,6 +469,7 @@ impl File {
 }
 
 impl From<std::fs::File> for File {
+    /// Takes a file that is open already; see [`File::from_std`].
     fn from(std: std::fs::File) -> File {
         File::from_std(std)
     }
@@ -401,6 +491,18 @@ impl AsRawFd for File {
     fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
+}
+
+/// True if the bytes of the buffers, one after the other, begin with those of `written`.
+fn begin_with(buffers: &[IoSlice<'_>], mut written: &[u8]) -> bool {
+    for buffer in buffers {
+        let (part, rest) = written.split_at(written.len().min(buffer.len()));
+        if !buffer.starts_with(part) {
+            return false;
+        }
+        written = rest;
+    }
+    written.is_empty()
 }
 
 fn flat<T, E>(joined: Result<io::Result<T>, E>) -> io::Result<T>
@@ -425,11 +527,11 @@ impl AsyncRead for File {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.poll_read_some(cx, buf)
+        self.inner.get_mut().poll_read_some(cx, buf)
     }
 
     fn announce_read_to_end(mut self: Pin<&mut Self>) {
-        self.wants_all = true;
+        self.inner.get_mut().wants_all = true;
     }
 }
 
@@ -439,22 +541,36 @@ impl AsyncWrite for File {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_write_some(cx, buf)
+        let buffers = [IoSlice::new(buf)];
+        self.inner.get_mut().poll_write_some(cx, &buffers)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.inner.get_mut().poll_write_some(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 }
 
 impl AsyncSeek for File {
     fn start_seek(mut self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
-        match self.under_way {
-            UnderWay::Nothing | UnderWay::Written(_) => self.begin_seek(position),
+        let inner = self.inner.get_mut();
+        match inner.under_way {
+            UnderWay::Nothing | UnderWay::Written(_) => inner.begin_seek(position),
             _ => Err(io::Error::other(
                 "other file operation is pending, call poll_complete before start_seek",
             )),
@@ -462,8 +578,9 @@ impl AsyncSeek for File {
     }
 
     fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
-        ready!(self.poll_idle(cx))?;
-        Poll::Ready(Ok(self.position))
+        let inner = self.inner.get_mut();
+        ready!(inner.poll_idle(cx))?;
+        Poll::Ready(Ok(inner.position))
     }
 }
 
@@ -474,7 +591,7 @@ impl futures_io::AsyncRead for File {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
-        ready!(self.poll_read_some(cx, &mut buffer))?;
+        ready!(self.inner.get_mut().poll_read_some(cx, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
 }
@@ -485,15 +602,24 @@ impl futures_io::AsyncWrite for File {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.poll_write_some(cx, bytes)
+        let buffers = [IoSlice::new(bytes)];
+        self.inner.get_mut().poll_write_some(cx, &buffers)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.inner.get_mut().poll_write_some(cx, buffers)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_written(cx)
+        self.inner.get_mut().poll_written(cx)
     }
 }
 
@@ -504,10 +630,11 @@ impl futures_io::AsyncSeek for File {
         to: SeekFrom,
     ) -> Poll<io::Result<u64>> {
         // A move to another position, of a future that was dropped, ends first.
-        let is_ours = matches!(&self.under_way, UnderWay::Seek(asked, _) if *asked == to);
+        let inner = self.inner.get_mut();
+        let is_ours = matches!(&inner.under_way, UnderWay::Seek(asked, _) if *asked == to);
         if !is_ours {
-            ready!(self.poll_idle(cx))?;
-            self.begin_seek(to)?;
+            ready!(inner.poll_idle(cx))?;
+            inner.begin_seek(to)?;
         }
         AsyncSeek::poll_complete(self, cx)
     }

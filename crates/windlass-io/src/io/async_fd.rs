@@ -1,9 +1,9 @@
 //! Any descriptor, ready when the driver says so.
 //!
 //! Nothing here relies on a descriptor that stays open: the driver is asked by number, and a number
-//! that is closed or used again brings wrong events at worst. A descriptor is lent (`AsFd`) only if
-//! the value lends it. So every way to make an [`AsyncFd`] is sound; `register` is an `unsafe fn`
-//! because it is one in tokio, where `AsFd` needs only a number.
+//! that is closed or used again brings wrong events at worst (see `Registered::lent`). A descriptor
+//! is lent (`AsFd`) only if the value lends it. So every way to make an [`AsyncFd`] is sound;
+//! `register` is an `unsafe fn` because it is one in tokio, where `AsFd` needs only a number.
 #![allow(unsafe_code, reason = "tokio declares `register` as an `unsafe fn`")]
 
 use std::error::Error;
@@ -123,7 +123,7 @@ impl<T: AsRawFd> AsyncFd<T> {
             interest,
         };
         let registered = match Handle::current_or_default().reality() {
-            Reality::Real(driver) => Registered::new(driver, watched),
+            Reality::Real(driver) => Registered::lent(driver, watched),
             Reality::Simulated(_) => Err(unsupported(
                 "a simulation has no descriptors of the operating system: `AsyncFd` works outside \
                  of simulations only",

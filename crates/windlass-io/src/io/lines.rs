@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::AsyncBufRead;
-use super::futures::poll_read_until;
+use super::futures::{not_utf8, poll_read_until};
 
 pin_project! {
     /// The lines of a reader, without their line ends; made by
@@ -75,7 +75,6 @@ impl<R: AsyncBufRead> Lines<R> {
             line.pop_if(|byte| *byte == b'\r');
         }
         let text = String::from_utf8(line);
-        let text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
-        Poll::Ready(text.map(Some))
+        Poll::Ready(text.map(Some).map_err(|_| not_utf8()))
     }
 }

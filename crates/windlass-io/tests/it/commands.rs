@@ -42,6 +42,36 @@ fn a_command_reads_writes_and_complains_through_pipes()
 }
 
 #[test]
+fn a_command_sees_the_name_that_it_is_given() -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+{
+    runtime().block_on(async {
+        let mut command = Command::new("sh");
+        let output = command.arg0("somebody").args(["-c", "echo $0"]).output();
+        let output = time::timeout(LONG, output).await??;
+        assert_eq!(output.stdout, b"somebody\n");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_child_outlives_the_runtime_that_it_was_started_in()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let started = runtime();
+    let mut child = started.block_on(async {
+        let mut command = Command::new("sh");
+        command.args(["-c", "read line; exit 4"]);
+        command.stdin(Stdio::piped()).spawn()
+    })?;
+    let other = runtime();
+    drop(started);
+    other.block_on(async {
+        let status = time::timeout(LONG, child.wait()).await??;
+        assert_eq!(status.code(), Some(4));
+        Ok(())
+    })
+}
+
+#[test]
 fn a_command_that_fills_both_pipes_does_not_get_stuck()
 -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     runtime().block_on(async {

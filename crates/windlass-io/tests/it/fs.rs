@@ -1,12 +1,13 @@
 //! Files and directories.
 
-use std::io::{ErrorKind, SeekFrom};
+use std::io::{ErrorKind, IoSlice, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::Poll;
 
 use windlass_io::fs::{self, File};
-use windlass_io::io::{AsyncReadExt, AsyncSeekExt, AsyncWrite, AsyncWriteExt};
+use windlass_io::io::{AsyncRead, AsyncReadExt, AsyncSeekExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use windlass_runtime::Runtime;
 
 /// A directory that is gone after the test.
@@ -93,12 +94,120 @@ fn what_a_dropped_read_had_taken_comes_next() -> Result<(), Box<dyn std::error::
         let mut two = [0; 2];
         file.read_exact(&mut two).await?;
         assert_eq!(&two, b"ab");
-        let mut file = File::from_std(file.into_std().await?);
+        let mut file = File::from_std(file.into_std().await);
         file.read_exact(&mut two).await?;
         assert_eq!(&two, b"cd", "the position is where the reader was");
         let mut other = file.try_clone().await?;
         other.read_exact(&mut two).await?;
         assert_eq!(&two, b"ef", "clones share it");
+        Ok(())
+    })
+}
+
+#[test]
+fn operations_move_no_more_than_the_user_allows()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("most");
+    on_both(async || {
+        let path = scratch.file("few");
+        let mut file = File::create(&path).await?;
+        file.set_max_buf_size(2);
+        assert_eq!(file.try_clone().await?.max_buf_size(), 2);
+        assert_eq!(file.write(b"abc").await?, 2);
+        file.write_all(b"cdefg").await?;
+        let mut file = File::open(&path).await?;
+        file.set_max_buf_size(3);
+        let mut buffer = [0; 8];
+        assert_eq!(file.read(&mut buffer).await?, 3);
+        let mut rest = String::new();
+        file.read_to_string(&mut rest).await?;
+        assert_eq!(rest, "defg");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_shared_file_is_settled_by_what_looks_at_it()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("shared");
+    on_both(async || {
+        let path = scratch.file("shared");
+        let mut file = File::create(&path).await?;
+        // Under way, or done.
+        begin_write(&mut file, b"abcdef").await;
+        let shared = &file;
+        shared.sync_all().await?;
+        assert_eq!(shared.metadata().await?.len(), 6);
+        shared.set_len(2).await?;
+        shared.sync_data().await?;
+        assert_eq!(shared.try_clone().await?.metadata().await?.len(), 2);
+        assert_eq!(fs::read(&path).await?, b"ab");
+        Ok(())
+    })
+}
+
+#[test]
+fn several_buffers_are_one_write() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("several");
+    on_both(async || {
+        let path = scratch.file("several");
+        let mut file = File::create(&path).await?;
+        assert!(file.is_write_vectored());
+        let parts = [&b"ab"[..], b"", b"cde", b"f"].map(IoSlice::new);
+        assert_eq!(file.write_vectored(&parts).await?, 6);
+        file.set_max_buf_size(4);
+        assert_eq!(file.write_vectored(&parts).await?, 4);
+        assert_eq!(file.write_vectored(&[]).await?, 0);
+        assert_eq!(fs::read(&path).await?, b"abcdefabcd");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_dropped_write_of_several_buffers_counts_as_the_next_one()
+-> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("several-dropped");
+    on_both(async || {
+        let path = scratch.file("several");
+        let mut file = File::create(&path).await?;
+        let same = [&b"ab"[..], b"cd"].map(IoSlice::new);
+        let other = [&b"ab"[..], b"xy"].map(IoSlice::new);
+        if !begin_write(&mut file, b"abc").await {
+            assert_eq!(file.write_vectored(&same).await?, 3, "it was that write");
+        }
+        if !begin_write(&mut file, b"abc").await {
+            assert_eq!(file.write_vectored(&other).await?, 4, "another one");
+            assert_eq!(fs::read(&path).await?, b"abcabcabxy");
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn an_idle_file_is_given_out_at_once() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let scratch = Scratch::new("idle");
+    on_both(async || {
+        let path = scratch.file("idle");
+        let mut file = File::create(&path).await?;
+        file.write_all(b"abc").await?;
+        let mut file = file.try_into_std().expect("nothing is under way");
+        std::io::Write::write_all(&mut file, b"def")?;
+        let mut file = File::open(&path).await?;
+        let mut buffer = [0; 4];
+        let read = std::future::poll_fn(|cx| {
+            let mut buffer = ReadBuf::new(&mut buffer);
+            Poll::Ready(Pin::new(&mut file).poll_read(cx, &mut buffer).is_ready())
+        });
+        if !read.await {
+            file = file.try_into_std().expect_err("a read is under way");
+        }
+        let mut all = String::new();
+        let file = file.into_std().await;
+        let mut file = File::from(file);
+        assert_eq!(file.as_raw_fd(), file.as_fd().as_raw_fd());
+        file.rewind().await?;
+        file.read_to_string(&mut all).await?;
+        assert_eq!(all, "abcdef");
         Ok(())
     })
 }

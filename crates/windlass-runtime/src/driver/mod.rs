@@ -2,7 +2,12 @@
 //!
 //! One thread at a time holds the engine's `DriverGuard`; everything behind `poller` is its own.
 //! Other threads register sources, ring, and read nothing. A source that is given up stays in the
-//! graveyard until the holder of the guard has no event of it in hand.
+//! graveyard until no thread has an event of it in hand: the next look buries it, or the thread
+//! that gave up many, under the poller's lock and only while no event is kept for delivery.
+//!
+//! The token of an event is the address of its source. That of a *lent* descriptor, which its
+//! owner may close at any time, is only looked up: where a duplicate keeps the descriptor's file
+//! open, the kernel goes on telling of it, and no call can end that.
 
 mod alarm_clock;
 mod reality;
@@ -11,6 +16,7 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use mio::event::Source as MioSource;
@@ -28,6 +34,11 @@ use windlass_sync::time::{TICK_NS, Timers};
 
 const BELL: Token = Token(0);
 const ALARM: Token = Token(1);
+/// In the token of a lent descriptor, beside the address, which is even.
+const LENT: usize = 1;
+
+/// So many sources that were given up are buried at once, for workers that are too busy to look.
+const FULL_GRAVEYARD: usize = 64;
 
 /// A busy worker asks the kernel for events at most this often: a look costs a system call, and the
 /// workers' interval can be as short as a few microseconds.
@@ -50,6 +61,11 @@ pub struct IoDriver {
     registered: Mutex<AllSources>,
     graveyard: Mutex<Vec<Arc<Source>>>,
 }
+
+// What a panic leaves half done is behind locks and in atomics; the timers' way to ring, a closure,
+// only wakes.
+impl UnwindSafe for IoDriver {}
+impl RefUnwindSafe for IoDriver {}
 
 /// All sources, by address; touched when one comes or goes, and at the end.
 #[derive(Default)]
@@ -129,9 +145,19 @@ impl IoDriver {
             if event.token() == BELL || event.token() == ALARM {
                 continue;
             }
+            let token = event.token().0;
+            if token & LENT != 0 {
+                let source = self.registered.lock().all.get(&(token & !LENT)).cloned();
+                // None: it was given up. Another one may be at its place: a false alarm.
+                if let Some(source) = source {
+                    source.happened(event);
+                }
+                continue;
+            }
             // SAFETY: the token was made from a source that its registration or the graveyard
-            // keeps alive: only the holder of the guard empties that, before it asks for events.
-            let source = unsafe { &*std::ptr::with_exposed_provenance::<Source>(event.token().0) };
+            // keeps alive: that is emptied only while there is no event, and later ones are not of
+            // what it held, whose descriptors are deregistered.
+            let source = unsafe { &*std::ptr::with_exposed_provenance::<Source>(token) };
             source.happened(event);
         }
     }
@@ -140,6 +166,25 @@ impl IoDriver {
     fn bury(&self) {
         let buried = std::mem::take(&mut *self.graveyard.lock());
         drop(buried);
+    }
+
+    /// Gives up a source, which is deregistered.
+    fn give_up(&self, source: Arc<Source>) {
+        let mut graveyard = self.graveyard.lock();
+        graveyard.push(source);
+        let is_full = graveyard.len() >= FULL_GRAVEYARD;
+        drop(graveyard);
+        if !is_full {
+            return;
+        }
+        // A thread that has the poller buries them itself, or is asleep until there is an event.
+        if let Some(poller) = self.poller.try_lock()
+            && poller.events.is_empty()
+        {
+            let buried = std::mem::take(&mut *self.graveyard.lock());
+            drop(poller);
+            drop(buried);
+        }
     }
 }
 
@@ -237,19 +282,22 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Registers `resource` for reading and writing.
+    /// Registers `resource` for reading and writing. `is_lent`: another owner may close its
+    /// descriptor before it is deregistered.
     pub(crate) fn new(
         driver: &Arc<IoDriver>,
         resource: &mut impl MioSource,
+        is_lent: bool,
     ) -> io::Result<Registration> {
         let source = Arc::new(Source::default());
-        let token = Token(Arc::as_ptr(&source).expose_provenance());
+        let address = Arc::as_ptr(&source).expose_provenance();
+        let token = Token(if is_lent { address | LENT } else { address });
         {
             let mut registered = driver.registered.lock();
             if registered.closed {
                 return Err(shut_down());
             }
-            registered.all.insert(token.0, source.clone());
+            registered.all.insert(address, source.clone());
         }
         driver.sources.fetch_add(1, Ordering::Relaxed);
         // From here on the drop takes it back.
@@ -284,6 +332,36 @@ impl Drop for Registration {
         self.driver.sources.fetch_sub(1, Ordering::Relaxed);
         let address = Arc::as_ptr(&self.source).addr();
         drop(self.driver.registered.lock().all.remove(&address));
-        self.driver.graveyard.lock().push(self.source.clone());
+        self.driver.give_up(self.source.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_up_while_no_thread_looks_is_freed() -> io::Result<()> {
+        let driver = IoDriver::new(1)?;
+        for _ in 0..10 * FULL_GRAVEYARD {
+            let (sender, _receiver) = mio::unix::pipe::new()?;
+            drop(Registered::new(&driver, sender)?);
+            assert!(driver.graveyard.lock().len() < FULL_GRAVEYARD);
+        }
+        // Events that are kept for delivery: their sources stay.
+        let (sender, _receiver) = mio::unix::pipe::new()?;
+        let kept = Registered::new(&driver, sender)?;
+        driver.sleep();
+        drop(kept);
+        for _ in 0..2 * FULL_GRAVEYARD {
+            let (sender, _receiver) = mio::unix::pipe::new()?;
+            drop(Registered::new(&driver, sender)?);
+        }
+        assert!(driver.graveyard.lock().len() > FULL_GRAVEYARD);
+        driver.deliver();
+        let (sender, _receiver) = mio::unix::pipe::new()?;
+        drop(Registered::new(&driver, sender)?);
+        assert!(driver.graveyard.lock().is_empty());
+        Ok(())
     }
 }

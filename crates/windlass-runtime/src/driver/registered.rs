@@ -16,11 +16,20 @@ pub struct Registered<S: mio::event::Source> {
 }
 
 impl<S: mio::event::Source> Registered<S> {
-    /// Registers a socket, which is in non-blocking mode.
+    /// Registers a socket, which is in non-blocking mode and owns its descriptor.
     pub fn new(driver: &Arc<IoDriver>, mut socket: S) -> io::Result<Registered<S>> {
         Ok(Registered {
-            registration: Registration::new(driver, &mut socket)?,
+            registration: Registration::new(driver, &mut socket, false)?,
             socket: Some(socket),
+        })
+    }
+
+    /// Registers a descriptor that another may close before this is dropped. Each event costs a
+    /// lookup more than those of `new`.
+    pub fn lent(driver: &Arc<IoDriver>, mut descriptor: S) -> io::Result<Registered<S>> {
+        Ok(Registered {
+            registration: Registration::new(driver, &mut descriptor, true)?,
+            socket: Some(descriptor),
         })
     }
 

@@ -1,7 +1,8 @@
 //! Every receiver gets every value, as long as it keeps up.
 //!
-//! The channel keeps the newest `capacity` values. A receiver that is slower than that learns once
-//! how many it missed, and goes on with the oldest that is left.
+//! The channel keeps the newest `capacity` values, rounded up to a power of two as in tokio. A
+//! receiver that is slower than that learns once how many it missed, and goes on with the oldest
+//! that is left.
 //!
 //! A receiver takes several values at once where several wait for it, up to a quarter of the
 //! capacity: it visits the lock once for all of them, and what it has taken it cannot miss.
@@ -40,10 +41,10 @@ use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 /// and little enough not to hold it for long.
 const LONGEST_BATCH: usize = 16;
 
-/// A channel that keeps the newest `capacity` values.
+/// A channel that keeps the newest `capacity` values, rounded up to a power of two.
 ///
 /// # Panics
-/// If `capacity` is 0.
+/// If `capacity` is 0, or more than `usize::MAX / 2`.
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let sender = with_receivers(capacity, 1);
@@ -58,6 +59,11 @@ fn with_receivers<T>(capacity: usize, receivers: usize) -> Sender<T> {
         capacity > 0,
         "a broadcast channel needs room for at least one value"
     );
+    assert!(
+        capacity <= usize::MAX / 2,
+        "a broadcast channel has room for at most `usize::MAX / 2` values"
+    );
+    let capacity = capacity.next_power_of_two();
     let shared = Arc::new(Shared {
         capacity,
         longest_batch: (capacity / 4).clamp(1, LONGEST_BATCH),
@@ -197,10 +203,11 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Makes a channel without a receiver that keeps the newest `capacity` values.
+    /// Makes a channel without a receiver that keeps the newest `capacity` values, rounded up to a
+    /// power of two.
     ///
     /// # Panics
-    /// If `capacity` is 0.
+    /// If `capacity` is 0, or more than `usize::MAX / 2`.
     #[track_caller]
     pub fn new(capacity: usize) -> Sender<T> {
         with_receivers(capacity, 0)

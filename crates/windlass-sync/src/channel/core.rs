@@ -519,6 +519,11 @@ impl<T> Core<T> {
             _ => {
                 // SAFETY: as the caller promises; it was pushed by one of these sends.
                 match ready!(unsafe { self.poll_sender(node, cx) }) {
+                    // Closed since: the receiver does not wait for what has not begun.
+                    Notification::Served if self.is_closed() => {
+                        self.release(places);
+                        Err(SendError(()))
+                    }
                     Notification::Served => Ok(()),
                     Notification::Released => Err(SendError(())),
                 }

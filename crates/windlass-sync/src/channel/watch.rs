@@ -18,7 +18,7 @@
 //! do not have to wait.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ use std::task::{Context, Poll, ready};
 
 use windlass_core::sync::atomic::{AtomicU64, Ordering};
 use windlass_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
-use windlass_core::task::spend;
+use windlass_core::task::{BudgetUnit, spend};
 
 use self::error::{RecvError, SendError};
 use super::end_count::EndCount;
@@ -255,13 +255,14 @@ impl<T> Receiver<T> {
         Ref { value, changed }
     }
 
-    /// True if there is a value that was not seen; an error if there is none and all senders are
-    /// gone. Takes no lock.
+    /// True if there is a value that was not seen. Takes no lock.
+    ///
+    /// # Errors
+    /// If all senders are gone, also with a value that was not seen: `borrow_and_update` has it.
     pub fn has_changed(&self) -> Result<bool, RecvError> {
         match self.shared.version() {
-            (version, _) if version != self.seen => Ok(true),
             (_, true) => Err(RecvError(())),
-            (_, false) => Ok(false),
+            (version, false) => Ok(version != self.seen),
         }
     }
 
@@ -293,6 +294,9 @@ impl<T> Receiver<T> {
         &mut self,
         mut wanted: impl FnMut(&T) -> bool,
     ) -> Result<Ref<'_, T>, RecvError> {
+        // Before the first look only: a wait between a change and the look at it would lose that
+        // change for `changed` if the future is dropped there.
+        poll_fn(|cx| spend(cx).map(BudgetUnit::made_progress)).await;
         loop {
             let shared = &self.shared;
             // Before the value: what is sent after this look is reported by `changed`.

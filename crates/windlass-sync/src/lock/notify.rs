@@ -20,6 +20,9 @@ use crate::wait_list::{Node, Notification, Status, WaitList, in_rounds};
 const PERMIT: u64 = 1;
 const WAITERS: u64 = 2;
 const BROADCAST: u64 = 4;
+/// In place of a waiter's count of broadcasts: `notify_last` chose it. The word has no room for so
+/// many broadcasts.
+const LAST: u64 = u64::MAX;
 
 /// Wakes tasks that wait for something which is kept elsewhere.
 ///
@@ -72,7 +75,9 @@ impl Notify {
     /// Wakes the waiter that came last; without one, the next waiter goes on at once, as after
     /// [`Notify::notify_one`].
     pub fn notify_last(&self) {
-        self.wake_or_keep(|waiters| waiters.notify_back(Notification::Served));
+        self.wake_or_keep(|waiters| {
+            waiters.notify_back(Notification::Served, |known| *known = LAST)
+        });
     }
 
     /// Wakes the waiter that `choose` notifies, or keeps the wake-up for the next one.
@@ -120,7 +125,8 @@ impl Notify {
 
     /// Waits for a wake-up.
     ///
-    /// Cancel-safe: a wake-up by `notify_one` that reached a dropped wait goes to the next.
+    /// Cancel-safe: a wake-up by `notify_one` that reached a dropped wait goes to the next, one by
+    /// `notify_last` to the one before.
     /// `notify_waiters` reaches the future from its creation on, `notify_one` from its first poll
     /// or [`Notified::enable`] on.
     pub fn notified(&self) -> Notified<'_> {
@@ -245,7 +251,8 @@ impl<N: Deref<Target = Notify>> Wait<N> {
             // SAFETY: the node is ours and was pushed into this list, or notified itself.
             ready!(unsafe { this.node.poll_notified(cx, lock, |waiters| waiters) });
         }
-        this.node.reset();
+        // Ready from now on, with nothing left to pass on.
+        this.node.notify_self(Notification::Released);
         spent.made_progress();
         Poll::Ready(())
     }
@@ -269,7 +276,11 @@ impl<N: Deref<Target = Notify>> Drop for Wait<N> {
             drop(waker);
         }
         if self.node.status() == Status::Notified(Notification::Served) {
-            self.notify.notify_one();
+            // SAFETY: rule 4: the node is ours and was notified.
+            match unsafe { self.node.payload(|known| *known) } {
+                LAST => self.notify.notify_last(),
+                _ => self.notify.notify_one(),
+            }
         }
     }
 }

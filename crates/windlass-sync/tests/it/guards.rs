@@ -8,7 +8,7 @@ use windlass_sync::lock::{
     OwnedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
 };
 
-use crate::support::{counting, panic_message, poll_with};
+use crate::support::{counting, panic_message, poll_once, poll_with};
 
 static LOCK: Mutex<u32> = Mutex::const_new(1);
 static SHARED: RwLock<u32> = RwLock::const_with_max_readers(2, 2);
@@ -200,6 +200,59 @@ fn the_last_waiter_can_be_woken_first() {
     drop(first);
     // The wake-up of the dropped wait is kept.
     block_on(notify.notified());
+}
+
+#[test]
+fn a_wake_up_of_the_last_waiter_passes_to_the_one_before_it() {
+    let notify = Notify::new();
+    let mut waits: Vec<_> = (0..3).map(|_| Box::pin(notify.notified())).collect();
+    for wait in &mut waits {
+        assert!(poll_once(wait).is_pending());
+    }
+    notify.notify_last();
+    drop(waits.pop());
+    assert!(poll_once(&mut waits[1]).is_ready());
+    assert!(poll_once(&mut waits[0]).is_pending());
+    // The one that is done passes nothing on.
+    drop(waits.pop());
+    assert!(poll_once(&mut waits[0]).is_pending());
+}
+
+#[test]
+fn a_wait_that_has_ended_stays_ready_and_passes_nothing_on() {
+    let notify = Notify::new();
+    let mut at_once = Box::pin(notify.notified());
+    notify.notify_one();
+    let mut waited = Box::pin(notify.notified());
+    assert!(poll_once(&mut at_once).is_ready());
+    assert!(poll_once(&mut waited).is_pending());
+    notify.notify_one();
+    for done in [&mut at_once, &mut waited] {
+        assert!(poll_once(done).is_ready());
+        assert!(done.as_mut().enable());
+        assert!(poll_once(done).is_ready());
+    }
+    drop((at_once, waited));
+    assert!(poll_once(&mut Box::pin(notify.notified())).is_pending());
+}
+
+#[test]
+fn a_lock_that_lets_no_reader_in_is_refused() {
+    let by_new = panic_message(|| _ = RwLock::with_max_readers(1, 0));
+    let by_const = panic_message(|| _ = RwLock::const_with_max_readers(1, 0));
+    for message in [by_new, by_const] {
+        assert!(message.contains("with 0 readers"), "{message}");
+    }
+}
+
+#[test]
+fn debug_shows_the_data_of_a_free_lock() {
+    let (mutex, lock) = (Mutex::new(5), RwLock::new(6));
+    assert_eq!(format!("{mutex:?}"), "Mutex { data: 5 }");
+    assert_eq!(format!("{lock:?}"), "RwLock { data: 6 }");
+    let _held = (mutex.try_lock().unwrap(), lock.try_write().unwrap());
+    assert_eq!(format!("{mutex:?}"), "Mutex { data: <locked> }");
+    assert_eq!(format!("{lock:?}"), "RwLock { data: <locked> }");
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "tests use the standard library directly"
 )]
 
+mod broadcast;
 mod cancel;
 mod channel;
 mod guards;
@@ -15,3 +16,4 @@ mod set_once;
 mod support;
 mod sync;
 mod time;
+mod watch;

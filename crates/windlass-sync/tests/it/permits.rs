@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use windlass_core::block_on;
 use windlass_sync::channel::mpsc::error::{SendError, TryRecvError, TrySendError};
@@ -104,6 +105,24 @@ fn a_closed_channel_goes_on_until_its_permits_are_gone() {
     drop(unused);
     assert_eq!(count.count(), before + 1);
     assert!(block_on(end).is_none(), "nothing comes any more");
+}
+
+#[test]
+fn a_reserve_that_sees_the_close_gives_its_place_back() {
+    let (sender, mut receiver) = mpsc::channel::<()>(1);
+    let held = sender.try_reserve().unwrap();
+    let ((served, sender_waker), (count, waker)) = (counting(), counting());
+    let mut reserve = Box::pin(sender.reserve());
+    assert!(poll_with(reserve.as_mut(), &sender_waker).is_pending());
+    drop(held);
+    assert_eq!(served.count(), 1);
+    receiver.close();
+    let mut end = Box::pin(receiver.recv());
+    assert!(poll_with(end.as_mut(), &waker).is_pending());
+    let ended = poll_with(reserve.as_mut(), &sender_waker);
+    assert!(matches!(ended, Poll::Ready(Err(_))), "{ended:?}");
+    assert_eq!(count.count(), 1);
+    assert_eq!(poll_with(end.as_mut(), &waker), Poll::Ready(None));
 }
 
 #[test]

@@ -27,6 +27,14 @@ pub(super) fn is_interrupted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
 }
 
+/// The error of bytes that are no text, in the words of std and tokio.
+pub(super) fn not_utf8() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "stream did not contain valid UTF-8",
+    )
+}
+
 /// Polls again as long as the answer is that the call was interrupted.
 macro_rules! uninterrupted {
     ($poll:expr) => {

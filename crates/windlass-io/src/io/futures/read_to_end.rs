@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
-use super::uninterrupted;
+use super::{not_utf8, uninterrupted};
 use crate::io::AsyncRead;
 use crate::io::read_buf::GrowingVec;
 
@@ -132,12 +132,11 @@ pub(super) fn finish_text(
             read
         }
         Err(error) => {
-            let broken = error.utf8_error();
             let mut bytes = error.into_bytes();
             bytes.truncate(before);
             // It was text when it was taken.
             *target = String::from_utf8(bytes).unwrap_or_default();
-            read.and(Err(io::Error::new(io::ErrorKind::InvalidData, broken)))
+            read.and(Err(not_utf8()))
         }
     }
 }

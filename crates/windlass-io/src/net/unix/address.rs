@@ -1,6 +1,7 @@
 //! The address of a Unix socket.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 /// The address of a Unix socket: a path, a name that is no file (on Linux), or none.
@@ -29,6 +30,25 @@ impl SocketAddr {
         use std::os::linux::net::SocketAddrExt;
         self.0.as_abstract_name()
     }
+}
+
+/// The address that a path stands for which begins with a zero byte: on Linux the rest is a name
+/// that is no file, as in tokio. Others are left to the system, which refuses such a path.
+pub(super) fn abstract_address(path: &Path) -> io::Result<Option<SocketAddr>> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        #[cfg(target_os = "android")]
+        use std::os::android::net::SocketAddrExt;
+        #[cfg(target_os = "linux")]
+        use std::os::linux::net::SocketAddrExt;
+        use std::os::unix::ffi::OsStrExt;
+        if let Some(name) = path.as_os_str().as_bytes().strip_prefix(b"\0") {
+            let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+            return Ok(Some(SocketAddr(address)));
+        }
+    }
+    let _ = path;
+    Ok(None)
 }
 
 impl fmt::Debug for SocketAddr {

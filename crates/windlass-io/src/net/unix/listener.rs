@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use super::address::abstract_address;
 use super::stream::UnixStream;
-use super::{SocketAddr, address_of};
+use super::{SocketAddr, address_of, driver_of_names};
 use crate::net::from_std::from_std;
 use crate::net::listener::{Listener, ListeningSocket, incoming, listener_methods};
 use crate::net::simulated::{Name, Network};
@@ -17,12 +18,16 @@ use windlass_runtime::driver::{Reality, Registered};
 pub struct UnixListener(Listener<mio::net::UnixListener>);
 
 impl UnixListener {
-    /// Listens at `path`, on the runtime this is called in.
+    /// Listens at `path`, on the runtime this is called in. On Linux a path that begins with a zero
+    /// byte is a name that is no file, see [`bind_addr`](UnixListener::bind_addr).
     ///
     /// # Errors
     /// `AddrInUse` if there is something at that path, a socket of a program that has ended
     /// included: remove the file.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<UnixListener> {
+        if let Some(address) = abstract_address(path.as_ref())? {
+            return UnixListener::bind_addr(&address);
+        }
         let handle = Handle::current_or_default();
         Ok(UnixListener(match handle.reality() {
             Reality::Real(driver) => {
@@ -45,8 +50,10 @@ impl UnixListener {
         if let Some(path) = address.as_pathname() {
             return UnixListener::bind(path);
         }
+        let driver = driver_of_names(&Handle::current_or_default())?;
         let socket = mio::net::UnixListener::bind_addr(&address.0)?;
-        Ok(UnixListener(Listener::Real(Registered::here(socket)?)))
+        let registered = Registered::new(&driver, socket)?;
+        Ok(UnixListener(Listener::Real(registered)))
     }
 
     /// The next connection, and where it comes from. Any number of tasks may wait. Cancel-safe: a

@@ -13,6 +13,10 @@ pub(super) mod stream;
 
 use std::io;
 
+use windlass_core::sync::Arc;
+use windlass_runtime::Handle;
+use windlass_runtime::driver::{IoDriver, Reality, unsupported};
+
 use super::simulated::Name;
 
 pub use self::address::SocketAddr;
@@ -48,6 +52,16 @@ pub type OwnedWriteHalf = split::OwnedWriteHalf<UnixStream>;
 
 /// The error of halves that are of two streams; both are in it.
 pub type ReuniteError = split::ReuniteError<UnixStream>;
+
+/// The driver for a socket whose address is no path.
+fn driver_of_names(handle: &Handle) -> io::Result<Arc<IoDriver>> {
+    match handle.reality() {
+        Reality::Real(driver) => Ok(driver.clone()),
+        Reality::Simulated(_) => Err(unsupported(
+            "a simulation has Unix sockets at paths only: bind or connect one there",
+        )),
+    }
+}
 
 /// The address by which a simulated socket is known.
 fn address_of(name: &Name) -> io::Result<SocketAddr> {

@@ -4,8 +4,9 @@ use std::io;
 use std::net::Shutdown;
 use std::path::Path;
 
+use super::address::abstract_address;
 use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf, gid_t, pid_t, uid_t};
-use super::{SocketAddr, address_of};
+use super::{SocketAddr, address_of, driver_of_names};
 use crate::net::from_std::from_std;
 use crate::net::readiness::readiness_methods;
 use crate::net::simulated::Network;
@@ -46,12 +47,16 @@ impl UnixStream {
         UnixStream(stream)
     }
 
-    /// Connects to the listener at `path`.
+    /// Connects to the listener at `path`. On Linux a path that begins with a zero byte is a name
+    /// that is no file, see [`connect_addr`](UnixStream::connect_addr).
     ///
     /// # Errors
     /// `NotFound` if there is nothing at that path; `ConnectionRefused` if what listened there is
     /// gone; `WouldBlock` if more connections wait there than the kernel keeps: try again later.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<UnixStream> {
+        if let Some(address) = abstract_address(path.as_ref())? {
+            return UnixStream::connect_to_name(&address);
+        }
         let handle = Handle::current_or_default();
         Ok(UnixStream(match handle.reality() {
             // Either it is connected at once or it fails: the kernel knows no in-between here.
@@ -77,8 +82,14 @@ impl UnixStream {
         if let Some(path) = address.as_pathname() {
             return UnixStream::connect(path).await;
         }
+        UnixStream::connect_to_name(address)
+    }
+
+    fn connect_to_name(address: &SocketAddr) -> io::Result<UnixStream> {
+        let driver = driver_of_names(&Handle::current_or_default())?;
         let socket = mio::net::UnixStream::connect_addr(&address.0)?;
-        Ok(UnixStream(Stream(Kind::Unix(Registered::here(socket)?))))
+        let registered = Registered::new(&driver, socket)?;
+        Ok(UnixStream(Stream(Kind::Unix(registered))))
     }
 
     /// Makes two streams that are connected to each other, on the runtime this is called in.

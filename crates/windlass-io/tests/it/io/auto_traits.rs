@@ -1,6 +1,7 @@
 //! What can be sent, shared and moved: as in tokio, or code that compiles there does not here.
 
 use std::io::Cursor;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use bytes::BytesMut;
 use windlass_io::fs::File;
@@ -9,7 +10,9 @@ use windlass_io::io::{
     Chain, DuplexStream, Empty, Join, Lines, ReadBuf, ReadHalf, Repeat, SimplexStream, Sink, Split,
     Take, WriteHalf,
 };
-use windlass_io::net::{TcpStream, UnixStream, tcp};
+use windlass_io::net::{
+    TcpListener, TcpSocket, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream, tcp,
+};
 
 /// True unless the type is `Unpin`: the method of a value is found before that of its reference.
 trait IsPinned {
@@ -89,4 +92,16 @@ fn futures_of_the_methods_can_be_sent_and_shared_but_not_moved() {
     assert!(future_is_pinned!(writer.shutdown()));
     // The test itself can tell.
     assert!(!future_is_pinned!(std::future::ready(())));
+}
+
+#[test]
+fn sockets_cross_a_catch_of_panics() {
+    fn is_unwind_safe<T: UnwindSafe + RefUnwindSafe>() {}
+    is_unwind_safe::<TcpListener>();
+    is_unwind_safe::<TcpSocket>();
+    is_unwind_safe::<TcpStream>();
+    is_unwind_safe::<UdpSocket>();
+    is_unwind_safe::<UnixDatagram>();
+    is_unwind_safe::<UnixListener>();
+    is_unwind_safe::<UnixStream>();
 }

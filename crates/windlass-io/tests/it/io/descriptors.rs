@@ -2,11 +2,12 @@
 
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use windlass_io::io::unix::AsyncFd;
 use windlass_io::io::{self, AsyncReadExt, AsyncWriteExt, Interest, Ready};
-use windlass_runtime::{Runtime, spawn, time};
+use windlass_runtime::{Builder, Runtime, spawn, time};
 
 use super::Outcome;
 
@@ -139,6 +140,43 @@ fn a_value_that_cannot_be_registered_comes_back() -> Outcome {
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         Ok(())
     })
+}
+
+/// The number of a descriptor that its owner closes when it likes.
+struct Number(i32);
+
+impl AsRawFd for Number {
+    fn as_raw_fd(&self) -> i32 {
+        self.0
+    }
+}
+
+/// The kernel goes on telling of a closed descriptor as long as a duplicate of it is open.
+#[test]
+fn an_event_of_a_descriptor_closed_early_touches_no_memory() -> Outcome {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (end, mut peer) = UnixStream::pair()?;
+        end.set_nonblocking(true)?;
+        let closed = (0..8)
+            .map(|_| end.try_clone())
+            .collect::<Result<Vec<_>, _>>()?;
+        let watch =
+            |end: &UnixStream| AsyncFd::with_interest(Number(end.as_raw_fd()), Interest::READABLE);
+        let watched = closed.iter().map(watch).collect::<Result<Vec<_>, _>>()?;
+        drop(closed);
+        drop(watched);
+        // The driver frees what it kept for them when it sleeps; the memory is ours then.
+        time::sleep(Duration::from_millis(5)).await;
+        let blocks: Vec<_> = (8..40)
+            .flat_map(|words| vec![vec![0_u64; words]; 16])
+            .collect();
+        peer.write_all(b"news")?;
+        time::sleep(Duration::from_millis(5)).await;
+        assert!(blocks.iter().flatten().all(|&word| word == 0));
+        std::io::Result::Ok(())
+    })?;
+    Ok(())
 }
 
 #[test]

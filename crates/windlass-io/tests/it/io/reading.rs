@@ -199,6 +199,9 @@ fn read_to_end_lets_each_byte_be_zeroed_once() -> Outcome {
     })
 }
 
+/// What std and tokio say of it.
+const NOT_UTF8: &str = "stream did not contain valid UTF-8";
+
 #[test]
 fn text_that_is_not_utf8_leaves_the_string_as_it_was() -> Outcome {
     on_both(async || {
@@ -206,7 +209,9 @@ fn text_that_is_not_utf8_leaves_the_string_as_it_was() -> Outcome {
         assert_eq!((&b"new"[..]).read_to_string(&mut text).await?, 3);
         assert_eq!(text, "old new");
         let broken = (&b"\xff"[..]).read_to_string(&mut text).await;
-        assert_eq!(broken.expect_err("no text").kind(), ErrorKind::InvalidData);
+        let broken = broken.expect_err("no text");
+        assert_eq!(broken.kind(), ErrorKind::InvalidData);
+        assert_eq!(broken.to_string(), NOT_UTF8);
         assert_eq!(text, "old new");
         let mut reader = Scripted::new(&[Act::Give(b"abc"), Act::Fail(ErrorKind::TimedOut)]);
         let failed = reader.read_to_string(&mut text).await;
@@ -264,6 +269,7 @@ fn lines_and_segments_keep_their_beginning_across_a_dropped_wait() -> Outcome {
         assert_eq!(lines.next_line().await?.as_deref(), Some("two\rx"));
         let broken = lines.next_line().await.expect_err("no text");
         assert_eq!(broken.kind(), ErrorKind::InvalidData);
+        assert_eq!(broken.to_string(), NOT_UTF8);
         assert_eq!(lines.next_line().await?.as_deref(), Some("end"));
         assert_eq!(lines.next_line().await?, None);
         Ok::<(), std::io::Error>(())
@@ -302,6 +308,7 @@ fn read_line_and_read_until_keep_the_delimiter() -> Outcome {
         assert_eq!(line, "> first\n");
         let broken = reader.read_line(&mut line).await.expect_err("no text");
         assert_eq!(broken.kind(), ErrorKind::InvalidData);
+        assert_eq!(broken.to_string(), NOT_UTF8);
         assert_eq!(line, "> first\n");
         let mut bytes = Vec::new();
         assert_eq!(reader.read_until(b's', &mut bytes).await?, 3);

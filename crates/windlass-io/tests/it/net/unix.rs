@@ -227,6 +227,30 @@ fn a_name_that_is_no_file_is_bound_and_connected_to() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_begins_with_zero_is_a_name_that_is_no_file() {
+    let path = format!("\0windlass-test-path-{}", std::process::id());
+    runtime(2).block_on(async {
+        let listener = UnixListener::bind(&path).expect("it is free");
+        let client = UnixStream::connect(&path).await.expect("it listens");
+        let (accepted, _) = listener.accept().await.expect("a client");
+        for address in [client.peer_addr(), accepted.local_addr()] {
+            let address = address.expect("an address");
+            assert_eq!(address.as_abstract_name(), Some(&path.as_bytes()[1..]));
+        }
+        drop(listener);
+        assert!(UnixStream::connect(&path).await.is_err(), "gone");
+    });
+    Runtime::simulated(1).block_on(async {
+        let refused = UnixListener::bind(&path).expect_err("not in a simulation");
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        let refused = UnixStream::connect(&path).await;
+        let refused = refused.expect_err("not in a simulation");
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    });
+}
+
 #[test]
 fn peeking_leaves_the_bytes_in_a_simulation_too() {
     windlass_runtime::simulator::explore(5, || async {

@@ -251,8 +251,8 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Mutex");
         match self.try_lock() {
-            Ok(guard) => out.field("value", &&*guard),
-            Err(_) => out.field("value", &format_args!("<locked>")),
+            Ok(guard) => out.field("data", &&*guard),
+            Err(_) => out.field("data", &format_args!("<locked>")),
         };
         out.finish()
     }

@@ -55,9 +55,13 @@ impl<T> RwLock<T> {
     /// A lock around `value`, free, that lets in at most `max_readers` readers at once.
     ///
     /// # Panics
-    /// If that is more than `u32::MAX >> 3`.
+    /// If that is 0 (writers would not exclude each other), or more than `u32::MAX >> 3`.
     #[track_caller]
     pub fn with_max_readers(value: T, max_readers: u32) -> RwLock<T> {
+        assert!(
+            max_readers > 0,
+            "a RwLock may not be created with 0 readers"
+        );
         assert!(
             max_readers <= MOST_READERS,
             "a RwLock may not be created with more than {MOST_READERS} readers"
@@ -79,9 +83,13 @@ impl<T> RwLock<T> {
     /// `static`.
     ///
     /// # Panics
-    /// If that is more than `u32::MAX >> 3`.
+    /// If that is 0 (writers would not exclude each other), or more than `u32::MAX >> 3`.
     #[cfg(not(any(windlass_loom, windlass_shuttle)))]
     pub const fn const_with_max_readers(value: T, max_readers: u32) -> RwLock<T> {
+        assert!(
+            max_readers > 0,
+            "a RwLock may not be created with 0 readers"
+        );
         assert!(max_readers <= MOST_READERS);
         RwLock {
             semaphore: Semaphore::const_new(max_readers as usize),
@@ -210,8 +218,8 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("RwLock");
         match self.try_read() {
-            Ok(guard) => out.field("value", &&*guard),
-            Err(_) => out.field("value", &format_args!("<locked>")),
+            Ok(guard) => out.field("data", &&*guard),
+            Err(_) => out.field("data", &format_args!("<locked>")),
         };
         out.finish()
     }
