@@ -83,8 +83,9 @@ impl Options {
             .unwrap_or_else(|| parse_quote!(::windlass))
     }
 
-    /// The builder of the runtime that the function runs on.
-    fn builder(&self, default_workers: usize) -> syn::Result<proc_macro2::TokenStream> {
+    /// The builder of the runtime that the function runs on. A number of workers without a flavor
+    /// means workers; with neither, `default_flavor` counts.
+    fn builder(&self, default_flavor: &str) -> syn::Result<proc_macro2::TokenStream> {
         let runtime = self.runtime();
         let mut flavor = self.flavor.as_ref().map(LitStr::value);
         if let Some(paused) = &self.start_paused {
@@ -101,22 +102,24 @@ impl Options {
                 #runtime::runtime::Builder::new_current_thread().start_paused(#paused)
             });
         }
-        match (flavor.as_deref(), &self.workers) {
-            (Some("current_thread"), None) => {
+        let default_flavor = match self.workers {
+            Some(_) => "multi_thread",
+            None => default_flavor,
+        };
+        match (flavor.as_deref().unwrap_or(default_flavor), &self.workers) {
+            ("current_thread", None) => {
                 Ok(quote!(#runtime::runtime::Builder::new_current_thread()))
             }
-            (Some("current_thread"), Some(workers)) => {
+            ("current_thread", Some(workers)) => {
                 let message = "a current-thread runtime has no workers: leave them out, or write \
                                flavor = \"multi_thread\"";
                 Err(syn::Error::new(workers.span(), message))
             }
-            (Some("multi_thread") | None, Some(workers)) => {
+            ("multi_thread", Some(workers)) => {
                 Ok(quote!(#runtime::Runtime::builder().workers(#workers)))
             }
-            (Some("multi_thread") | None, None) => {
-                Ok(quote!(#runtime::Runtime::builder().workers(#default_workers)))
-            }
-            (Some(_), _) => {
+            ("multi_thread", None) => Ok(quote!(#runtime::Runtime::builder())),
+            _ => {
                 let message = "unknown flavor; known: \"multi_thread\", \"current_thread\"";
                 Err(syn::Error::new_spanned(&self.flavor, message))
             }
@@ -139,10 +142,14 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
             .into();
     }
     let function = parse_macro_input!(item as ItemFn);
-    expand(options, function, 0, quote!()).unwrap_or_else(|error| error.to_compile_error().into())
+    expand(options, function, "multi_thread", quote!())
+        .unwrap_or_else(|error| error.to_compile_error().into())
 }
 
-/// Runs an `async fn` test on a runtime of its own, with two workers by default.
+/// Runs an `async fn` test on a runtime of its own, all of it on the test's thread by default.
+///
+/// `#[windlass::test(flavor = "multi_thread", workers = 2)]` gives it workers; the default of that
+/// flavor is one per core.
 ///
 /// `#[windlass::test(start_paused = true)]` gives it a clock that moves when every task waits, and
 /// by `time::advance` (feature `test-util`).
@@ -155,13 +162,14 @@ pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(args as Options);
     let function = parse_macro_input!(item as ItemFn);
     let attribute = quote!(#[::core::prelude::v1::test]);
-    expand(options, function, 2, attribute).unwrap_or_else(|error| error.to_compile_error().into())
+    expand(options, function, "current_thread", attribute)
+        .unwrap_or_else(|error| error.to_compile_error().into())
 }
 
 fn expand(
     options: Options,
     mut function: ItemFn,
-    default_workers: usize,
+    default_flavor: &str,
     attribute: proc_macro2::TokenStream,
 ) -> syn::Result<TokenStream> {
     if function.sig.asyncness.take().is_none() {
@@ -185,7 +193,7 @@ fn expand(
     if options.simulated.is_some() {
         return expand_simulated(&options, &function, &attribute);
     }
-    let builder = options.builder(default_workers)?;
+    let builder = options.builder(default_flavor)?;
     let (attributes, visibility) = (&function.attrs, &function.vis);
     let (signature, body) = (&function.sig, &function.block);
     Ok(quote! {

@@ -9,11 +9,13 @@ use windlass::runtime::Handle;
 async fn a_test_may_be_async() {
     let task = windlass::spawn(async { 6 * 7 });
     assert_eq!(task.await.unwrap(), 42);
-    assert_eq!(
-        Handle::current().snapshot().pool.workers.len(),
-        2,
-        "two workers by default"
-    );
+}
+
+#[windlass::test]
+async fn a_test_runs_its_tasks_on_its_thread_by_default() {
+    let here = std::thread::current().id();
+    let there = windlass::spawn(async { std::thread::current().id() });
+    assert_eq!(there.await.unwrap(), here);
 }
 
 #[windlass::test(workers = 3)]
