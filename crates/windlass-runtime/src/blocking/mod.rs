@@ -87,8 +87,7 @@ impl BlockingPool {
         Ok(handle)
     }
 
-    /// Refuses new jobs, drops those that have not begun and no thread is on its way to, and cancels
-    /// tasks.
+    /// Refuses new jobs and cancels tasks. Jobs that no thread runs or was woken for are dropped.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
