@@ -127,7 +127,7 @@ impl BlockingPool {
     /// True: all have ended.
     fn wait_for_threads(&self, deadline: u64) -> bool {
         let mut state = self.state.lock();
-        while state.threads > 0 {
+        while state.threads + state.ending > 0 {
             let now = clock::now();
             if now >= deadline {
                 return false;

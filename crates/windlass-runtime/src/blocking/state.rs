@@ -21,7 +21,10 @@ pub(super) struct State {
     pub(super) next_slot: u16,
     /// Tasks of the io dispatcher that have not ended.
     pub(super) tasks: HashMap<u64, TaskRef>,
+    /// Threads that look at the queue, or will.
     pub(super) threads: usize,
+    /// Threads that no longer do, and have not ended: their hook may take long.
+    pub(super) ending: usize,
     /// Threads that have not looked at the queue for the first time; one at most. It starts the
     /// next one if there is more to do: a submitter does not wait for the system to make
     /// threads.
@@ -54,6 +57,13 @@ impl State {
         self.free_slots.push(start.thread_slot);
         self.threads -= 1;
         self.starting -= 1;
+    }
+
+    /// A thread looks at the queue no more. Under the same lock as its last look, so that the next
+    /// job starts another thread.
+    pub(super) fn retire(&mut self) {
+        self.threads -= 1;
+        self.ending += 1;
     }
 
     /// Queues a task that only one thread may run.

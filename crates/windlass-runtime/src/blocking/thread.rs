@@ -89,7 +89,6 @@ impl BlockingPool {
             drop(runtime);
             // Coroutines of io tasks begin here.
             let runs_tasks = RunsTasks::begin();
-            call(&pool.config.on_start);
             pool.run(start);
             call(&pool.config.on_stop);
             drop(runs_tasks);
@@ -129,8 +128,10 @@ impl BlockingPool {
             number,
             thread_slot,
         } = start;
+        // Before the hook: it may wait for a job of its own, which needs another thread.
+        self.state.lock().starting -= 1;
+        call(&self.config.on_start);
         let mut state = self.state.lock();
-        state.starting -= 1;
         let mut retires_at = from_now(self.config.keep_alive);
         loop {
             loop {
@@ -144,7 +145,7 @@ impl BlockingPool {
                 retires_at = from_now(self.config.keep_alive);
             }
             if state.closed && state.tasks.is_empty() {
-                return;
+                return state.retire();
             }
             state.idle += 1;
             if state.closed {
@@ -164,7 +165,7 @@ impl BlockingPool {
                 state.notified -= 1;
             } else if timed_out && state.queue.is_empty() {
                 if context::pinned_here() == 0 {
-                    return;
+                    return state.retire();
                 }
                 retires_at = from_now(self.config.keep_alive);
             }
@@ -202,7 +203,7 @@ impl BlockingPool {
 
     fn leave(&self, thread_slot: u16) {
         let mut state = self.state.lock();
-        state.threads -= 1;
+        state.ending -= 1;
         state.free_slots.push(thread_slot);
         drop(state);
         self.ended.notify_all();

@@ -221,7 +221,9 @@ fn a_panic_is_carried_and_the_thread_goes_on() {
     let panics = runtime.spawn_blocking(|| panic!("blocking on purpose"));
     let error = wait("the panicking closure", panics).unwrap_err();
     assert!(
-        error.to_string().ends_with("panicked: blocking on purpose"),
+        error
+            .to_string()
+            .ends_with("panicked with message \"blocking on purpose\""),
         "{error}"
     );
     runtime
@@ -308,4 +310,45 @@ fn a_job_that_a_thread_is_on_its_way_to_resolves_after_the_end() {
         assert!(report.is_clean(), "{report}");
         assert_eq!(windlass_core::block_on(job).unwrap(), 42);
     }
+}
+
+#[test]
+fn a_job_that_comes_while_the_last_thread_ends_is_run() {
+    let (ends, release) = (Gate::default(), Gate::default());
+    let (says, waits) = (ends.clone(), release.clone());
+    let runtime = Runtime::builder()
+        .workers(1)
+        .max_blocking_threads(1)
+        .thread_keep_alive(Duration::from_millis(5))
+        .on_thread_stop(move || {
+            says.open();
+            waits.wait();
+        })
+        .build()
+        .unwrap();
+    join("the first job", runtime.spawn_blocking(|| ()));
+    eventually("the thread is in its last hook", || ends.is_open());
+    join("a job that comes then", runtime.spawn_blocking(|| ()));
+    release.open();
+}
+
+#[test]
+fn a_first_hook_may_wait_for_a_job_of_its_own() {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let (count, own) = (begun.clone(), Arc::new(std::sync::OnceLock::new()));
+    let handle: Arc<std::sync::OnceLock<windlass_runtime::Handle>> = own.clone();
+    let runtime = Runtime::builder()
+        .workers(1)
+        .max_blocking_threads(4)
+        .on_thread_start(move || {
+            let is_first_job = own.get().is_some() && count.fetch_add(1, Ordering::SeqCst) == 0;
+            if let (true, Some(handle)) = (is_first_job, own.get()) {
+                windlass_core::block_on(handle.spawn_blocking(|| ())).unwrap();
+            }
+        })
+        .build()
+        .unwrap();
+    handle.set(runtime.handle().clone()).unwrap();
+    join("the job", runtime.spawn_blocking(|| ()));
+    assert!(begun.load(Ordering::SeqCst) >= 2);
 }
