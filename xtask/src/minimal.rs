@@ -29,7 +29,6 @@ const PACKAGES: &[&str] = &[
     "windlass-io",
 ];
 const WITHOUT_MIO: usize = 2;
-const MEMBERS: &str = "members = [\"crates/*\", \"xtask\"]";
 
 pub(crate) fn command(workspace: &Workspace, arguments: &[String]) -> Result<(), Error> {
     match arguments {
@@ -161,15 +160,16 @@ fn compile(workspace: &Workspace, name: &str, packages: &[&str]) -> Result<(), E
 /// The manifest of the workspace with other members.
 fn root_manifest(workspace: &Workspace, packages: &[&str]) -> Result<Vec<u8>, Error> {
     let manifest = workspace.read("Cargo.toml")?;
-    if !manifest.contains(MEMBERS) {
+    let is_members = |line: &&str| line.starts_with("members = [") && line.ends_with(']');
+    let Some(old) = manifest.lines().find(is_members) else {
         return Err(Error::Shape {
             what: "Cargo.toml".to_owned(),
-            lacks: "the list of members that `xtask/src/minimal.rs` replaces",
+            lacks: "the list of members on one line, which `xtask/src/minimal.rs` replaces",
         });
-    }
+    };
     let members: Vec<String> = packages.iter().map(|p| format!("\"crates/{p}\"")).collect();
     let members = format!("members = [{}]", members.join(", "));
-    Ok(manifest.replace(MEMBERS, &members).into_bytes())
+    Ok(manifest.replace(old, &members).into_bytes())
 }
 
 /// A manifest without the tables of tests, examples, model checkers and what they depend on.
