@@ -14,23 +14,33 @@ use std::cell::Cell;
 use super::block_on::exchange_waiting;
 use crate::context::{self, Exchange};
 use crate::sched::while_blocked;
+use crate::sync::with_world;
 use crate::task::Header;
 
 /// Runs `f`, which may block this thread; another worker takes this one's place meanwhile. Inside
-/// of it `block_on` is allowed. On a thread that is no worker `f` just runs.
+/// of it `block_on` is allowed. On a thread that is no worker `f` just runs. In a simulation, and in
+/// a pool that keeps an order, `f` runs too, but no other thread could do what it waits for, and
+/// `block_on` stays refused.
 ///
 /// # Panics
 /// In a task of a current-thread pool, which has no other worker.
 #[track_caller]
 pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
-    let is_current_thread = context::with_worker(|worker| {
-        worker.is_some_and(|worker| worker.pool.config.current_thread)
+    let (is_current_thread, has_others) = context::with_worker(|worker| match worker {
+        Some(worker) => (
+            worker.pool.config.current_thread,
+            worker.pool.has_many_threads(),
+        ),
+        None => (false, true),
     });
     assert!(
         !is_current_thread,
         "can call blocking only when running on the multi-threaded runtime: a current-thread \
          runtime has no other worker to go on; move the blocking call into spawn_blocking"
     );
+    if !has_others || with_world(|world| world.is_some()) {
+        return f();
+    }
     context::installed(&MayBlock::here(), || while_blocked(f))
 }
 

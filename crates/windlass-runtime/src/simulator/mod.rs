@@ -129,10 +129,6 @@ impl Simulator {
         match self.run(future) {
             Ok(output) => output,
             Err(Some(stuck)) => panic!("{}", self.describe(stuck)),
-            Err(None) if windlass_core::context::in_task() => panic!(
-                "block_on inside block_in_place needs a second thread, which a simulation does not \
-                 have: await the future, or move the call into spawn_blocking"
-            ),
             Err(None) => panic!(
                 "this simulation is running on another thread: a simulated runtime has one thread, \
                  the one that called block_on first"

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_runtime::task::{block_in_place, coop, yield_now};
-use windlass_runtime::{Builder, Handle, coroutine, spawn, time};
-use windlass_sync::channel::mpsc;
+use windlass_runtime::{Builder, Handle, Runtime, coroutine, spawn, time};
+use windlass_sync::channel::{mpsc, oneshot};
 use windlass_sync::lock::Mutex;
 
 use crate::support::{expect_panics, in_time, panic_message, poll_once, runtime, wait};
@@ -141,4 +141,24 @@ fn a_coroutine_suspended_inside_of_it_lets_other_tasks_have_their_bans() {
     assert!(wait("the task beside", beside).unwrap_err().is_panic());
     let later = wait("the coroutine", coroutine).unwrap();
     assert!(wait("the task after", later).unwrap_err().is_panic());
+}
+
+#[test]
+fn where_no_other_thread_goes_on_the_ban_stays() {
+    expect_panics();
+    let ban = "Cannot start a runtime";
+    let root = panic_message(|| {
+        Runtime::simulated(1)
+            .block_on(async { block_in_place(|| windlass_core::block_on(async {})) })
+    });
+    assert!(root.contains(ban), "{root}");
+    let runtime = Runtime::simulated(1);
+    let task = async {
+        let (sender, receiver) = oneshot::channel::<()>();
+        spawn(async { sender.send(()) });
+        block_in_place(|| receiver.blocking_recv()).unwrap();
+    };
+    let error = runtime.block_on(async { spawn(task).await }).unwrap_err();
+    assert!(error.to_string().contains(ban), "{error}");
+    assert_eq!(runtime.block_on(async { block_in_place(|| 4) }), 4);
 }
