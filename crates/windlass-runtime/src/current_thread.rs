@@ -6,9 +6,8 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
 
-use windlass_core::sched::pool::{Hooks, StopReport};
+use windlass_core::sched::pool::Hooks;
 use windlass_core::sync::Arc;
 use windlass_core::sync::atomic::{AtomicBool, Ordering};
 use windlass_core::task::Options;
@@ -79,22 +78,21 @@ impl CurrentThread {
         .await
     }
 
-    /// Gives the tasks a thread, for a front end whose end waits for them.
+    /// Gives the tasks a thread: for a front end whose end waits for them, and for their own end.
     pub(crate) fn give_thread(&self, shared: &Shared) {
         if !self.has_thread.swap(true, Ordering::AcqRel) {
-            // Without one the front end's end waits until its limit.
+            // Without one the front end's end waits until its limit, and tasks that are suspended
+            // are reported as leaked.
             let _ = shared.pool.give_thread(self.hooks.clone());
         }
     }
 
-    /// Ends the tasks. None begins after the last `block_on`, unless a front end needed it.
-    pub(crate) fn shutdown(&self, shared: &Shared, limit: Duration) -> StopReport {
-        match self.has_thread.load(Ordering::Acquire) {
-            true => shared.pool.shutdown(Some(limit)),
-            false => {
-                let hooks = self.hooks.clone();
-                shared.pool.shutdown_on_thread(hooks, Some(limit))
-            }
+    /// Begins the end of the tasks. None begins after the last `block_on`, unless a front end needed
+    /// it. Shielded sections, timers and sockets go on, because tasks of private pools may wait for
+    /// them.
+    pub(crate) fn begin_end(&self, shared: &Shared) {
+        if shared.pool.begin_stop() {
+            self.give_thread(shared);
         }
     }
 }

@@ -438,11 +438,14 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     let (mut pool, stuck_jobs) = match &shared.world {
         Reality::Real(driver) => {
             let mut report = StopReport::default();
+            if let Some(current_thread) = &shared.current_thread {
+                current_thread.begin_end(shared);
+            }
             for private in shared.private_pools() {
                 report.merge(private.shutdown(left()));
             }
             report.merge(match &shared.current_thread {
-                Some(current_thread) => current_thread.shutdown(shared, left()),
+                Some(_) => shared.pool.end_stopped(left()),
                 None => shared.pool.shutdown(Some(left())),
             });
             driver.close();

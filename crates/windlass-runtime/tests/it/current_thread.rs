@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use windlass_runtime::dispatch::Dispatcher;
 use windlass_runtime::task::{self, LocalSet, yield_now};
 use windlass_runtime::{Builder, Runtime, coroutine, fork_join, spawn, time};
 use windlass_sync::channel::{mpsc, oneshot};
@@ -295,4 +296,26 @@ fn a_runtime_per_thread_many_times_over_leaves_no_thread_behind() {
         runtime.block_on(yield_now());
     }
     eventually("the threads end", || threads() <= before);
+}
+
+#[test]
+fn a_shielded_task_of_a_private_pool_has_its_timers_at_the_end() {
+    let runtime = current_thread();
+    let dispatcher = Dispatcher::builder(1).build_in(runtime.handle()).unwrap();
+    let committed = Arc::new(AtomicUsize::new(0));
+    let count = committed.clone();
+    let task = dispatcher.spawn(async move {
+        task::shield(async {
+            time::sleep(Duration::from_millis(30)).await;
+            count.fetch_add(1, Ordering::SeqCst);
+        })
+        .await;
+    });
+    runtime.block_on(time::sleep(Duration::from_millis(5)));
+    in_time("the end", move || {
+        let report = runtime.shutdown(Duration::from_secs(60));
+        assert!(report.is_clean(), "{report}");
+    });
+    assert_eq!(committed.load(Ordering::SeqCst), 1);
+    drop(task);
 }

@@ -83,19 +83,16 @@ impl Pool {
         }
     }
 
-    /// Ends such a pool as [`shutdown`](Pool::shutdown) does, on a thread of its own. It begins when
-    /// the pool is stopping, so no task runs on it that has not begun.
-    pub fn shutdown_on_thread(
-        self: &Arc<Pool>,
-        hooks: Hooks,
-        limit: Option<Duration>,
-    ) -> StopReport {
-        if !self.stop.advance(Phase::Stopping) {
-            return StopReport::default();
-        }
-        // Without a thread, tasks that are suspended are reported as leaked.
-        let _ = self.give_thread(hooks);
-        self.end(limit)
+    /// Lets such a pool stop: spawns are refused, and no task begins that has not. Its tasks end in
+    /// [`end_stopped`](Pool::end_stopped); until then they, timers and sockets go on if a thread
+    /// has been given.
+    pub fn begin_stop(&self) -> bool {
+        self.stop.advance(Phase::Stopping)
+    }
+
+    /// Ends such a pool, which stops already, as [`shutdown`](Pool::shutdown) does.
+    pub fn end_stopped(&self, limit: Duration) -> StopReport {
+        self.end(Some(limit))
     }
 
     /// Gives the worker of such a pool a thread, for what needs its tasks to go on while the pool
