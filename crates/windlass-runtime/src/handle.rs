@@ -8,6 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use windlass_core::executor::local_set::LocalEnterGuard;
 use windlass_core::sched::pool::{self, AdmissionError, Pool};
 use windlass_core::task::{Body, Job, JoinHandle, Options, SpawnRequest};
 
@@ -370,6 +371,7 @@ impl Handle {
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().entries.push(entry));
         EnterGuard {
             number,
+            set: None,
             thread: PhantomData,
         }
     }
@@ -422,8 +424,18 @@ impl Handle {
 #[must_use = "the runtime is left when the guard is dropped"]
 pub struct EnterGuard {
     number: u64,
+    /// The local set that the thread is inside of, too.
+    set: Option<LocalEnterGuard>,
     /// `!Send`: it belongs to its thread.
     thread: PhantomData<*const ()>,
+}
+
+impl EnterGuard {
+    /// The thread leaves the set together with the runtime.
+    pub(crate) fn with_set(mut self, set: LocalEnterGuard) -> EnterGuard {
+        self.set = Some(set);
+        self
+    }
 }
 
 impl Drop for EnterGuard {

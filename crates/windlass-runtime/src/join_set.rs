@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
+use windlass_core::executor::local_set::{self, LocalSet};
 use windlass_core::task::{AbortHandle, JoinError, JoinHandle, TaskId};
 
 use crate::handle::{Handle, spawn};
@@ -101,6 +102,27 @@ impl<T: 'static> JoinSet<T> {
         T: Send,
     {
         self.insert(handle.spawn_blocking(f))
+    }
+
+    /// Starts a task on the local set that this thread runs, or has entered.
+    ///
+    /// # Panics
+    /// As [`task::spawn_local`](crate::task::spawn_local).
+    #[track_caller]
+    pub fn spawn_local<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(local_set::spawn_local(task))
+    }
+
+    /// Starts a task on `set`, which runs it on its own thread.
+    #[track_caller]
+    pub fn spawn_local_on<F>(&mut self, task: F, set: &LocalSet) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(set.spawn_local(task))
     }
 
     /// Puts a task into the set that runs already.

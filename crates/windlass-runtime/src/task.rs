@@ -12,7 +12,7 @@ pub use crate::coop;
 pub use crate::coop::{consume_budget, unconstrained};
 pub use crate::join_set::JoinSet;
 
-pub use windlass_core::executor::local_set::{LocalJoinHandle, LocalSet, spawn_local};
+pub use windlass_core::executor::local_set::{LocalEnterGuard, LocalSet, spawn_local};
 pub use windlass_core::task::{
     AbortHandle, Budget, Class, JoinError, JoinErrorKind, Shield, TaskId as Id, shield, yield_now,
 };
@@ -156,7 +156,7 @@ impl Builder {
     }
 
     /// Starts a `!Send` task on `set`.
-    pub fn spawn_local_on<F>(self, set: &LocalSet, future: F) -> LocalJoinHandle<F::Output>
+    pub fn spawn_local_on<F>(self, set: &LocalSet, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,

@@ -28,8 +28,8 @@ pub use windlass_sync::CancellationToken;
 pub mod runtime {
     pub use windlass_runtime::{
         Backend, BuildError, Builder, EnterGuard, Graceful, GracefulReport, Handle, Id,
-        ResizeError, Runtime, RuntimeFlavor, SchedPolicy, ShutdownReport, SpawnBlockingError, Spin,
-        StuckJob, TryCurrentError, TrySpawnError,
+        LocalOptions, LocalRuntime, ResizeError, Runtime, RuntimeFlavor, SchedPolicy,
+        ShutdownReport, SpawnBlockingError, Spin, StuckJob, TryCurrentError, TrySpawnError,
     };
 }
 

@@ -11,7 +11,7 @@ use crate::runtime::Handle;
 pub use self::coop::{Unconstrained, consume_budget, unconstrained};
 #[doc(inline)]
 pub use self::join_set::JoinSet;
-pub use self::local_set::{LocalSet, spawn_local};
+pub use self::local_set::{LocalEnterGuard, LocalSet, spawn_local};
 pub use windlass_core::task::{AbortHandle, JoinError, JoinHandle, TaskId as Id};
 pub use windlass_runtime::LocalKey;
 pub use windlass_runtime::task::{block_in_place, id, try_id, yield_now};

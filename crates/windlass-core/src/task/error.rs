@@ -215,7 +215,8 @@ impl fmt::Display for JoinError {
             JoinErrorKind::Cancelled => f.write_str(" was cancelled"),
             JoinErrorKind::Expired => f.write_str(" waited past its deadline and was not started"),
             JoinErrorKind::Panicked => match self.message() {
-                Some(message) => write!(f, " panicked: {message}"),
+                // The text of tokio, which programs look for.
+                Some(message) => write!(f, " panicked with message {message:?}"),
                 None => f.write_str(" panicked"),
             },
         }
@@ -224,13 +225,26 @@ impl fmt::Display for JoinError {
 
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinError")
-            .field("id", &self.0.id)
-            .field("name", &self.name())
-            .field("kind", &self.kind())
-            .field("message", &self.message())
-            .finish()
+        let id = self.0.id;
+        match (self.kind(), self.message()) {
+            (JoinErrorKind::Cancelled, _) => write!(f, "JoinError::Cancelled({id:?})"),
+            (JoinErrorKind::Expired, _) => write!(f, "JoinError::Expired({id:?})"),
+            (JoinErrorKind::Panicked, Some(message)) => {
+                write!(f, "JoinError::Panic({id:?}, {message:?}, ...)")
+            }
+            (JoinErrorKind::Panicked, None) => write!(f, "JoinError::Panic({id:?}, ...)"),
+        }
     }
 }
 
 impl std::error::Error for JoinError {}
+
+impl From<JoinError> for std::io::Error {
+    fn from(error: JoinError) -> std::io::Error {
+        std::io::Error::other(match error.kind() {
+            JoinErrorKind::Cancelled => "task was cancelled",
+            JoinErrorKind::Expired => "task was not started in time",
+            JoinErrorKind::Panicked => "task panicked",
+        })
+    }
+}

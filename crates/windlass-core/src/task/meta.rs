@@ -1,5 +1,6 @@
 //! Who a task is: id, name, spawn location.
 
+use std::fmt;
 use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -16,8 +17,15 @@ pub type Name = std::sync::Arc<str>;
 /// A task with a name or a class has a number that is never used twice. For all others it is the
 /// address of the task's block, which costs neither a counter nor space, and which a later task
 /// may have again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(NonZeroU64);
+
+/// By the name under which users know the type.
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Id").field(&self.0).finish()
+    }
+}
 
 impl TaskId {
     /// The `count`-th task of a maker: a worker's index plus one, or one of the `u16`'s last

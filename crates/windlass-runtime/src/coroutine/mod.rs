@@ -51,7 +51,7 @@ mod stack;
 use std::future::Future;
 
 use windlass_core::context;
-use windlass_core::executor::local_set::{LocalJoinHandle, spawn_local_request};
+use windlass_core::executor::local_set::spawn_local_request;
 use windlass_core::sync::thread;
 use windlass_core::task::{Class, Header, JoinHandle, Options, SpawnRequest};
 
@@ -97,7 +97,7 @@ where
 /// # Panics
 /// Outside of a local set.
 #[track_caller]
-pub fn spawn_local<T, F>(f: F) -> LocalJoinHandle<T>
+pub fn spawn_local<T, F>(f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + 'static,
     T: 'static,
@@ -268,7 +268,7 @@ impl Builder {
     /// # Panics
     /// Outside of a local set.
     #[track_caller]
-    pub fn spawn_local<T, F>(self, f: F) -> LocalJoinHandle<T>
+    pub fn spawn_local<T, F>(self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + 'static,
         T: 'static,

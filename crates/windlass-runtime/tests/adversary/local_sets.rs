@@ -63,7 +63,10 @@ fn no_freed_set_is_left_on_the_thread() {
     });
     deep(20, &mut || ());
     let message = panic_message(|| drop(spawn_local(async {})));
-    assert!(message.contains("outside of a local set"), "{message}");
+    assert!(
+        message.contains("outside of a `task::LocalSet`"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -127,7 +127,9 @@ fn a_panicking_child_cancels_the_rest_and_its_panic_is_carried() {
     let error = join("the group", task);
     assert!(matches!(error, ChildError::Panicked(_)), "{error:?}");
     assert!(
-        error.to_string().ends_with("panicked: child 2, on purpose"),
+        error
+            .to_string()
+            .ends_with("panicked with message \"child 2, on purpose\""),
         "{error}"
     );
 }

@@ -181,7 +181,7 @@ fn join_errors_say_which_task_it_was_and_what_happened() {
     let id = error.id();
     assert_eq!(
         error.to_string(),
-        format!("task {id} (worker bee) panicked: stung on purpose")
+        format!("task {id} (worker bee) panicked with message \"stung on purpose\"")
     );
     assert!(
         format!("{error:?}").contains("stung on purpose"),
@@ -259,7 +259,7 @@ fn a_panic_in_a_futures_drop_is_carried_by_its_handle() {
         7
     });
     let error = wait("a task whose local panics at its end", at_the_end).unwrap_err();
-    assert!(error.to_string().ends_with("dropped on purpose"), "{error}");
+    assert!(error.to_string().contains("dropped on purpose"), "{error}");
 
     let cancelled = runtime.spawn(async {
         let _panics = OnDrop(|| panic!("dropped on purpose"));
@@ -271,7 +271,7 @@ fn a_panic_in_a_futures_drop_is_carried_by_its_handle() {
     cancelled.abort();
     let error = wait("a cancelled task whose drop panics", cancelled).unwrap_err();
     assert!(
-        error.is_panic() && error.to_string().ends_with("dropped on purpose"),
+        error.is_panic() && error.to_string().contains("dropped on purpose"),
         "{error}"
     );
     all_workers_live(&runtime);
@@ -325,7 +325,7 @@ fn a_future_that_panics_in_its_poll_and_with_a_bomb_in_its_drop_harms_nobody() {
     let runtime = runtime(2);
     for _ in 0..4 {
         let error = wait("the task", runtime.spawn(Twice(BombInDrop))).unwrap_err();
-        assert!(error.to_string().ends_with("polled on purpose"), "{error}");
+        assert!(error.to_string().contains("polled on purpose"), "{error}");
     }
     all_workers_live(&runtime);
 }

@@ -9,8 +9,8 @@ use std::task::{Poll, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use windlass_runtime::task::LocalSet;
-use windlass_runtime::{task, task::spawn_local, task::yield_now};
+use windlass_runtime::task::{JoinSet, LocalEnterGuard, LocalSet};
+use windlass_runtime::{LocalRuntime, task, task::spawn_local, task::yield_now};
 
 use crate::support::{
     Notify, eventually, expect_panics, in_time, panic_message, runtime, spin_for,
@@ -249,7 +249,7 @@ fn a_local_task_is_aborted_from_another_thread_and_dropped_at_home() {
 fn spawn_local_outside_of_a_set_is_a_clear_panic() {
     let message = panic_message(|| spawn_local(async {}));
     assert!(
-        message.starts_with("spawn_local outside of a local set"),
+        message.starts_with("`spawn_local` called from outside of a `task::LocalSet`"),
         "{message}"
     );
     assert!(
@@ -273,7 +273,7 @@ fn a_panicking_local_task_leaves_the_set_running() {
     assert!(
         error
             .to_string()
-            .ends_with("(local one) panicked: locally on purpose"),
+            .ends_with("(local one) panicked with message \"locally on purpose\""),
         "{error}"
     );
     let fine = set.spawn_local(async { 1 });
@@ -359,4 +359,117 @@ fn a_set_that_waits_uses_no_turns() {
         1,
         "a local task that nobody woke was polled again"
     );
+}
+
+#[test]
+fn a_thread_may_enter_a_set_without_running_it() {
+    let (outer, inner) = (LocalSet::new(), LocalSet::new());
+    let seen = Rc::new(Cell::new(0));
+    let add = |amount| {
+        let seen = seen.clone();
+        async move { seen.set(seen.get() + amount) }
+    };
+    let first = outer.enter();
+    spawn_local(add(1));
+    let second = inner.enter();
+    spawn_local(add(10));
+    // In another order than the reverse one.
+    drop(first);
+    spawn_local(add(100));
+    // A set that runs is newer than a guard, until one is made inside of it.
+    windlass_core::block_on(outer.run_until(async {
+        spawn_local(add(1_000)).await.unwrap();
+        let inside = inner.enter();
+        spawn_local(add(10_000));
+        drop(inside);
+        spawn_local(add(1_000)).await.unwrap();
+    }));
+    assert_eq!(seen.get(), 2_001);
+    drop(second);
+    windlass_core::block_on(inner);
+    assert_eq!(seen.get(), 12_111);
+    panic_message(|| spawn_local(async {}));
+}
+
+#[test]
+fn a_guard_that_outlives_its_set_refuses_tasks() {
+    let set = LocalSet::new();
+    let guard = set.enter();
+    drop(set);
+    let refused = spawn_local(async { 1 });
+    assert!(windlass_core::block_on(refused).unwrap_err().is_cancelled());
+    // Never dropped: the thread keeps it, and nothing else.
+    std::mem::forget(guard);
+    let set = LocalSet::new();
+    let again = set.enter();
+    let own = spawn_local(async { 2 });
+    assert_eq!(windlass_core::block_on(set.run_until(own)).unwrap(), 2);
+    drop(again);
+}
+
+#[test]
+fn a_guard_in_a_thread_local_is_dropped_with_its_thread() {
+    thread_local! {
+        static KEPT: RefCell<Option<LocalEnterGuard>> =
+            const { RefCell::new(None) };
+    }
+    in_time("the thread", || {
+        thread::spawn(|| {
+            let set = LocalSet::new();
+            KEPT.with(|kept| kept.replace(Some(set.enter())));
+            spawn_local(pending::<()>());
+        })
+        .join()
+        .unwrap();
+    });
+}
+
+#[test]
+fn a_local_runtime_takes_futures_that_cannot_be_sent() {
+    let runtime = LocalRuntime::new().unwrap();
+    let own = Rc::new(5);
+    let before = {
+        let _inside = runtime.enter();
+        let own = own.clone();
+        spawn_local(async move { *own + 1 })
+    };
+    let here = thread::current().id();
+    let (before, sent, set) = runtime.block_on(async {
+        // A task of the runtime runs beside the set, and finds it all the same.
+        let sent = windlass_runtime::spawn(async {
+            let local = spawn_local(async { thread::current().id() });
+            local.await.unwrap()
+        });
+        let mut set = JoinSet::new();
+        for number in 0..3 {
+            let own = own.clone();
+            set.spawn_local(async move { *own * number });
+        }
+        windlass_runtime::time::sleep(Duration::from_millis(1)).await;
+        let set = set.join_all().await.into_iter().sum::<i32>();
+        (before.await.unwrap(), sent.await.unwrap(), set)
+    });
+    assert_eq!((before, sent, set), (6, here, 15));
+    runtime.spawn_local(async move {
+        let _own = own;
+        pending::<()>().await;
+    });
+    let report = runtime.shutdown(Duration::from_secs(5));
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn a_guard_that_a_suspended_local_task_holds_hides_no_older_one() {
+    let (first, second, third) = (LocalSet::new(), LocalSet::new(), LocalSet::new());
+    let first_guard = first.enter();
+    windlass_core::block_on(second.run_until(async {
+        second.spawn_local(async move {
+            let _guard = third.enter();
+            pending::<()>().await;
+        });
+        yield_now().await;
+    }));
+    let own = spawn_local(async { 1 });
+    assert_eq!(windlass_core::block_on(first.run_until(own)).unwrap(), 1);
+    drop(first_guard);
 }

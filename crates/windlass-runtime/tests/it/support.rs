@@ -244,7 +244,7 @@ const EXPECTED: [&str; 14] = [
     "Cannot start a runtime from within a runtime",
     "has given its output out",
     "must not be shut down or dropped",
-    "spawn_local outside",
+    "`spawn_local` called from outside",
     "this thread is in no runtime",
     "no blocking thread could be started",
     "rendezvous()",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::identity::Identity;
 use super::{Id, RuntimeFlavor, RuntimeMetrics};
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, LocalEnterGuard};
 
 /// The text of tokio, which programs look for.
 const NO_RUNTIME: &str =
@@ -29,8 +29,17 @@ impl RefUnwindSafe for Handle {}
 #[derive(Debug)]
 #[must_use = "the thread leaves the runtime when the guard is dropped"]
 pub struct EnterGuard<'a> {
+    _local: Option<LocalEnterGuard>,
     _entered: windlass_runtime::EnterGuard,
     handle: PhantomData<&'a Handle>,
+}
+
+impl EnterGuard<'_> {
+    /// The thread is also inside of a local set.
+    pub(super) fn with_set(mut self, set: LocalEnterGuard) -> Self {
+        self._local = Some(set);
+        self
+    }
 }
 
 /// The thread is not inside of a runtime.
@@ -84,6 +93,7 @@ impl Handle {
     /// Makes this runtime the one that `spawn` finds on this thread.
     pub fn enter(&self) -> EnterGuard<'_> {
         EnterGuard {
+            _local: None,
             _entered: self.handle.enter(),
             handle: PhantomData,
         }

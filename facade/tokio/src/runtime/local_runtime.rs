@@ -63,12 +63,13 @@ impl LocalRuntime {
     /// Runs `future` and the local tasks on this thread.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let _set = self.local.enter();
         self.local.block_on(&self.runtime, future)
     }
 
     /// Makes this runtime the one that `spawn` finds on this thread.
     pub fn enter(&self) -> EnterGuard<'_> {
-        self.runtime.enter()
+        self.runtime.enter().with_set(self.local.enter())
     }
 
     /// Ends the runtime; gives tasks and blocking closures at most `time`.

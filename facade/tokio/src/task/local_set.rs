@@ -6,6 +6,8 @@ use std::task::{Context, Poll};
 
 use windlass_core::executor::local_set::{self, RunUntil};
 
+pub use windlass_core::executor::local_set::LocalEnterGuard;
+
 use super::JoinHandle;
 use crate::runtime::Runtime;
 
@@ -19,7 +21,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    local_set::spawn_local(future).into()
+    local_set::spawn_local(future)
 }
 
 /// Runs `!Send` futures on the thread that made it.
@@ -39,7 +41,12 @@ impl LocalSet {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.0.spawn_local(future).into()
+        self.0.spawn_local(future)
+    }
+
+    /// Makes this set the one that [`spawn_local`] finds, until the guard is dropped.
+    pub fn enter(&self) -> LocalEnterGuard {
+        self.0.enter()
     }
 
     /// Awaits `future`, and runs the set's tasks meanwhile.

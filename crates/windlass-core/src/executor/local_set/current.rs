@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 
-use super::join_handle::LocalJoinHandle;
+use super::entered;
 use super::shared::LocalShared;
 use super::tasks::LocalTasks;
 use crate::context::{self, Exchange};
 use crate::sync::Arc;
-use crate::task::{BeforeFirstPoll, Body, FutureBody, Options, SpawnRequest};
+use crate::task::{BeforeFirstPoll, Body, FutureBody, JoinHandle, Options, SpawnRequest};
 
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 std::thread_local! {
@@ -33,6 +33,11 @@ impl LocalTasks {
     }
 }
 
+/// Returns the address of the set that runs on this thread, or null.
+pub(super) fn running() -> *const LocalTasks {
+    CURRENT.with(Cell::get)
+}
+
 /// Returns the set that runs on this thread.
 pub(super) fn current() -> Option<Rc<LocalTasks>> {
     let set = CURRENT.with(Cell::get);
@@ -50,16 +55,17 @@ pub(super) fn current() -> Option<Rc<LocalTasks>> {
 /// True if this thread is inside the set that `shared` is a half of.
 pub(super) fn is_running(shared: *const LocalShared) -> bool {
     let set = CURRENT.with(Cell::get);
-    // SAFETY: as in `spawn_local_request`.
+    // SAFETY: `enter` sets the pointer for as long as it borrows the set, on this thread.
     unsafe { set.as_ref() }.is_some_and(|set| std::ptr::eq(Arc::as_ptr(&set.shared), shared))
 }
 
-/// Starts a `!Send` task on the local set that is being run on this thread.
+/// Starts a `!Send` task on the local set that this thread runs, or has entered since.
 ///
 /// # Panics
-/// Outside of [`LocalSet::run_until`](super::LocalSet::run_until).
+/// Outside of [`LocalSet::run_until`](super::LocalSet::run_until) and
+/// [`LocalSet::enter`](super::LocalSet::enter).
 #[track_caller]
-pub fn spawn_local<F>(future: F) -> LocalJoinHandle<F::Output>
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + 'static,
     F::Output: 'static,
@@ -67,24 +73,23 @@ where
     spawn_local_request(SpawnRequest::new(FutureBody(future), Options::here()))
 }
 
-/// Starts a task with a body of any kind on the local set that is being run on this thread.
+/// Starts a task with a body of any kind, as [`spawn_local`] does.
 ///
 /// # Panics
-/// Outside of [`LocalSet::run_until`](super::LocalSet::run_until).
+/// As there.
 #[track_caller]
-pub fn spawn_local_request<B, H>(request: SpawnRequest<B, H>) -> LocalJoinHandle<B::Output>
+pub fn spawn_local_request<B, H>(request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
 where
     B: Body + 'static,
     B::Output: 'static,
     H: BeforeFirstPoll,
 {
-    let set = CURRENT.with(Cell::get);
-    // SAFETY: `enter` sets the pointer for as long as it borrows the set, on this thread.
-    match unsafe { set.as_ref() } {
+    match entered::newest(running()).or_else(current) {
         Some(set) => set.spawn(request),
         None => panic!(
-            "spawn_local outside of a local set: run it inside LocalSet::run_until, or use spawn \
-             for a future that is Send"
+            "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`: \
+             run it inside LocalSet::run_until or LocalSet::enter, or use spawn for a future that \
+             is Send"
         ),
     }
 }

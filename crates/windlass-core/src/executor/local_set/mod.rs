@@ -9,8 +9,8 @@
 //! one of these thread-locals, or was dropped while the thread unwound.
 
 mod current;
+mod entered;
 mod finish;
-mod join_handle;
 mod kept;
 mod shared;
 mod tasks;
@@ -23,10 +23,10 @@ use std::task::{Context, Poll};
 use self::tasks::LocalTasks;
 use crate::deep::nested_levels;
 use crate::sync::thread;
-use crate::task::{BeforeFirstPoll, Body, FutureBody, Options, SpawnRequest};
+use crate::task::{BeforeFirstPoll, Body, FutureBody, JoinHandle, Options, SpawnRequest};
 
 pub use self::current::{spawn_local, spawn_local_request};
-pub use self::join_handle::LocalJoinHandle;
+pub use self::entered::LocalEnterGuard;
 #[cfg(not(any(windlass_loom, windlass_shuttle)))]
 pub(crate) use self::kept::finish_sets_of_thread;
 pub(crate) use self::kept::{finish_orphans, note_coroutine};
@@ -60,9 +60,10 @@ impl LocalSet {
         }
     }
 
-    /// Starts a task on this thread. It runs while the set is awaited.
+    /// Starts a task on this thread. It runs while the set is awaited. Its handle can be sent to
+    /// another thread if its output can.
     #[track_caller]
-    pub fn spawn_local<F>(&self, future: F) -> LocalJoinHandle<F::Output>
+    pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
@@ -71,7 +72,7 @@ impl LocalSet {
     }
 
     /// Starts a task with a body of any kind on this thread, as `spawn_local` does.
-    pub fn spawn_request<B, H>(&self, request: SpawnRequest<B, H>) -> LocalJoinHandle<B::Output>
+    pub fn spawn_request<B, H>(&self, request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + 'static,
         B::Output: 'static,

@@ -3,13 +3,12 @@
 use std::cell::Cell;
 use std::task::Context;
 
-use super::join_handle::LocalJoinHandle;
 use super::shared::LocalShared;
 use crate::sync::Arc;
 use crate::task::state::Home;
 use crate::task::{
-    BeforeFirstPoll, Body, Class, Entry, Header, Registry, Residence, RunOutcome, Scheduler, Shard,
-    SpawnRequest, TaskId, contain,
+    BeforeFirstPoll, Body, Class, Entry, Header, JoinHandle, Registry, Residence, RunOutcome,
+    Scheduler, Shard, SpawnRequest, TaskId, contain,
 };
 use crate::tuning::POLLS_PER_TICK;
 
@@ -40,7 +39,7 @@ impl LocalTasks {
         }
     }
 
-    pub(super) fn spawn<B, H>(&self, mut request: SpawnRequest<B, H>) -> LocalJoinHandle<B::Output>
+    pub(super) fn spawn<B, H>(&self, mut request: SpawnRequest<B, H>) -> JoinHandle<B::Output>
     where
         B: Body + 'static,
         B::Output: 'static,
@@ -58,7 +57,7 @@ impl LocalTasks {
             // SAFETY: rule 6: just made, not queued yet.
             unsafe { LocalShared::submit(Arc::as_ptr(&self.shared), entry) };
         }
-        LocalJoinHandle::new(handle)
+        handle
     }
 
     /// Wakes of tasks on other threads wake `cx` from now on.
