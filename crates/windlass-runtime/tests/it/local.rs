@@ -53,13 +53,12 @@ fn an_output_that_can_be_sent_is_joined_on_another_thread() {
     in_time("the join elsewhere", || {
         let set = LocalSet::new();
         let home = thread::current().id();
-        let local = set.spawn_local(async move {
+        let handle = set.spawn_local(async move {
             let not_send = Rc::new(7);
             yield_now().await;
             assert_eq!(thread::current().id(), home);
             *not_send
         });
-        let handle: windlass_core::task::JoinHandle<i32> = local.into();
         let (done, is_done) = mpsc::channel();
         let elsewhere = thread::spawn(move || {
             let output = windlass_core::block_on(handle).unwrap();
