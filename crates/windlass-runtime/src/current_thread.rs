@@ -87,8 +87,8 @@ impl CurrentThread {
         }
     }
 
-    /// Begins the end of the tasks. None begins after the last `block_on`, unless a front end needed
-    /// it. Shielded sections, timers and sockets go on, because tasks of private pools may wait for
+    /// Begins the end of the tasks. No task begins after the last `block_on`, unless a front end
+    /// needs it. Shielded sections, timers and sockets go on: tasks of private pools may wait for
     /// them.
     pub(crate) fn begin_end(&self, shared: &Shared) {
         if shared.pool.begin_stop() {

@@ -44,8 +44,8 @@ pub struct LocalEnterGuard {
 
 impl LocalSet {
     /// Makes this set the one that [`spawn_local`](super::spawn_local) finds on this thread, until
-    /// the guard is dropped. The tasks run when the set is awaited; once it is dropped, new ones end
-    /// as cancelled.
+    /// the guard is dropped. The tasks run when the set is awaited. Once the set is dropped, new
+    /// tasks end as cancelled.
     pub fn enter(&self) -> LocalEnterGuard {
         let number = GUARDS.with(|guards| guards.replace(guards.get() + 1));
         let entered = Entered {
