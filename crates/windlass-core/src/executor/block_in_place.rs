@@ -18,9 +18,10 @@ use crate::sync::with_world;
 use crate::task::Header;
 
 /// Runs `f`, which may block this thread; another worker takes this one's place meanwhile. Inside
-/// of it `block_on` is allowed. On a thread that is no worker `f` just runs. So it does in a
-/// simulation and in a pool that keeps an order, but `block_on` stays refused there: no other thread
-/// could do what it waits for.
+/// of it `block_on` is allowed. On a thread that is no worker `f` just runs.
+///
+/// In a simulation and in a pool that keeps an order `f` just runs, too, and `block_on` stays
+/// refused: no other thread could do what it waits for.
 ///
 /// # Panics
 /// In a task of a current-thread pool, which has no other worker.
