@@ -140,9 +140,12 @@ pub const RECORDER_EVENTS: usize = if cfg!(any(windlass_loom, windlass_shuttle))
 pub const SAMPLE_ONE_IN: u64 = 64;
 
 /// Turns in a row, all of tasks that yield, before a worker without other tasks looks into the
-/// driver. A task that spins until a socket is ready waits so long at most; a look costs as much as
-/// ten yields.
+/// driver for the first time. A task that spins until a socket is ready waits so long at most, if
+/// the socket is ready when it begins.
 pub const YIELDS_PER_LOOK: u32 = 8;
+/// The most turns between two such looks, whose distance doubles: by then the regular looks are
+/// more frequent.
+pub const YIELDS_PER_LOOK_MAX: u32 = 1024;
 
 /// While everything is recorded, polls that share one time stamp: a clock read costs as much as
 /// four events.

@@ -299,7 +299,6 @@ impl Worker {
         self.pace.since_injector.set(0);
         self.empty_inbox();
         self.pool.poll_driver(now);
-        self.pace.yields.begin(self.remote().pulse.polls());
         if self.in_order {
             // What is in the ring came before.
             return None;

@@ -7,7 +7,7 @@ use crate::sync::atomic::Ordering;
 use crate::sync::clock;
 use crate::tuning::{
     EWMA_DIVISOR, INTERVAL_MAX, INTERVAL_MIN, POLLS_PER_STAMP, POLLS_PER_TICK, Policy,
-    RING_CAPACITY, YIELDS_PER_LOOK,
+    RING_CAPACITY, YIELDS_PER_LOOK, YIELDS_PER_LOOK_MAX,
 };
 
 /// When to look at the clock, the injector and the driver.
@@ -26,7 +26,8 @@ pub(super) struct Pace {
 }
 
 /// Turns in a row whose tasks asked for another one at once. When all that is queued has done so,
-/// nothing else is left to do here, and what these tasks wait for may be in the driver.
+/// nothing else is left to do here, and what these tasks wait for may be in the driver. A look
+/// costs as much as ten yields, so the next one comes after twice as many.
 #[derive(Default)]
 pub(super) struct Yields {
     /// The turn that comes after the last one that counted.
@@ -35,6 +36,8 @@ pub(super) struct Yields {
     began: Cell<u64>,
     /// Turns until the length of the row is compared with that of the ring.
     left: Cell<u32>,
+    /// Turns between the last look and the next.
+    pause: Cell<u32>,
 }
 
 impl Yields {
@@ -42,26 +45,30 @@ impl Yields {
     #[inline]
     fn count(&self, turn: u64) -> bool {
         if self.next.replace(turn + 1) != turn {
-            self.begin(turn);
+            self.begin(turn, YIELDS_PER_LOOK);
         }
         let left = self.left.get() - 1;
         self.left.set(left);
         left == 0
     }
 
-    /// A row begins.
     #[inline]
-    pub(super) fn begin(&self, turn: u64) {
+    fn begin(&self, turn: u64, pause: u32) {
         self.began.set(turn);
-        self.left.set(YIELDS_PER_LOOK);
+        self.left.set(pause);
+        self.pause.set(pause);
     }
 
-    /// True if the row has reached so many tasks. If it has not, the next comparison is when it
-    /// can have.
+    /// True if the row has reached so many tasks: look. If it has not, the next comparison is when
+    /// it can have.
     fn has_reached(&self, tasks: usize, turn: u64) -> bool {
         let rest = (tasks as u64).saturating_sub(turn - self.began.get());
-        self.left.set(rest.clamp(1, RING_CAPACITY as u64) as u32);
-        rest == 0
+        if rest > 0 {
+            self.left.set(rest.min(RING_CAPACITY as u64) as u32);
+            return false;
+        }
+        self.begin(turn, (self.pause.get() * 2).min(YIELDS_PER_LOOK_MAX));
+        true
     }
 }
 
@@ -77,7 +84,6 @@ impl Worker {
     #[cold]
     fn end_of_yields(&self, turn: u64) {
         if self.pace.yields.has_reached(self.remote().ring.len(), turn) {
-            self.pace.yields.begin(turn);
             self.pool.poll_driver(clock::now());
         }
     }
