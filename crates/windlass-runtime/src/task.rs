@@ -25,6 +25,10 @@ pub use windlass_core::task::{
 /// happens often [`spawn_blocking`](crate::spawn_blocking) is cheaper: here a thread starts and
 /// ends each time.
 ///
+/// A runtime has a limited number of workers for this: `Builder::max_workers`, and some spare ones.
+/// Tasks that block beyond it and wait for other tasks of the same runtime wait for ever;
+/// `PoolSnapshot::blocked_without_spare` counts them.
+///
 /// # Panics
 /// In a current-thread runtime, which has no other worker.
 #[track_caller]
